@@ -1,0 +1,287 @@
+"""The nouns of an evaluation, as frozen data.
+
+An `Item` (pictures and text) goes to the model, its `Reply` goes to a judge with `Probe`s, each
+`Verdict` is scored or unscored with a reason. Files are written from these by msgspec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ProtocolName = Literal["direct", "reading", "rubric"]
+Status = Literal["scored", "unscored", "skipped"]
+
+NO_GROUPS: Mapping[str, tuple[str, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Where a picture's bytes are, and the digest of what is there; never the bytes themselves.
+
+    `path` is a file. Without `start` and `end` the whole file is the picture; with them, the bytes
+    from `start` to `end` are a JSON string that holds a data URI or bare base64.
+    `digest` is the SHA-256 of those bytes as they lie on disk, in hex. `name` is for people.
+    """
+
+    name: str
+    digest: str
+    path: str
+    start: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message; `parts` are texts and pictures in the order in which they are sent."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[str | Image, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """A multiple-choice question to answer from a caption alone (the embedded judge's input)."""
+
+    caption: str
+    question: str
+    options: tuple[str, ...]
+    allow_uncertain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GradeTask:
+    """A short answer to compare with a reference."""
+
+    question: str
+    reference: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class RubricTask:
+    """Statements about a caption, each true or false; the groups are judged on their own."""
+
+    caption: str
+    must_right: tuple[str, ...]
+    easy_wrong: tuple[str, ...]
+
+
+Task = ReadTask | GradeTask | RubricTask
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to make. Flows make these; they name a role, never an endpoint.
+
+    `purpose`, `probe` and `ask` are its address within the item. Requests with the same non-empty
+    `lead` share a long prefix, so the first of them is sent a little ahead. `params` are body
+    fields that the protocol itself needs (for example logprobs) and that win over the endpoint's.
+    `task` is the structured question for judges that do not read prompts; it is not in the key.
+    """
+
+    role: str
+    messages: tuple[Message, ...]
+    purpose: str
+    probe: str = ""
+    ask: int = 0
+    lead: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    task: Task | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call as the endpoint counted them; None where it did not say."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    reasoning: int | None = None
+    cached: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an endpoint answered: `text` is the content with a leading think block taken off.
+
+    `finish_reason` is `stop`, `length`, `content_filter` or what else the endpoint says. `choices`
+    maps first-token candidates to log-probabilities (natural log) where they were asked for.
+    `notes` are mendings, such as a parameter that the endpoint refused and that was dropped.
+    """
+
+    text: str
+    reasoning: str | None = None
+    finish_reason: str | None = "stop"
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    model: str | None = None
+    refusal: bool = False
+    choices: Mapping[str, float] | None = None
+    notes: tuple[str, ...] = ()
+
+
+FailureKind = Literal[
+    "rate_limit",
+    "overload",
+    "timeout",
+    "connection",
+    "auth",
+    "quota",
+    "unknown_model",
+    "context_length",
+    "content_filter",
+    "bad_parameter",
+    "bad_reply",
+    "input_error",
+    "budget",
+    "stopped",
+]
+
+RETRYABLE: frozenset[str] = frozenset(
+    {"rate_limit", "overload", "timeout", "connection", "bad_reply"}
+)
+HOPELESS: frozenset[str] = frozenset({"auth", "quota", "unknown_model"})
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """A call that has no reply. `message` is one line, without keys or pictures.
+
+    `retry_after_s` is the wait that the endpoint demands, in seconds. `attempts` counts the tries.
+    """
+
+    kind: FailureKind
+    message: str
+    status: int | None = None
+    retry_after_s: float | None = None
+    attempts: int = 1
+    latency_s: float = 0.0
+
+
+Answer = Reply | CallFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One thing that is checked about an item.
+
+    reading: a multiple-choice question, `options` without letters, `answer` a letter.
+    direct: the question itself, `answer` the reference. rubric: a statement, `answer` is "true",
+    `kind` is `must_right` or `easy_wrong`. `groups` are its labels for breakdowns, such as
+    `category`, `generator`, `nature`, `region_id`.
+    """
+
+    id: str
+    question: str
+    answer: str
+    options: tuple[str, ...] = ()
+    kind: str = ""
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One stimulus with its probes.
+
+    `cluster` is the unit of resampling (the image; for direct questions all items that share a
+    picture or a source item). `groups` maps a dimension (`l1`, `category`, `error_category`) to
+    the labels that the item carries. `digest` covers all that would change a score.
+    `original_id` restores the id's type on export. `text` is the question of a direct item with
+    its `<|image_N|>` marks; `reference` the golden caption. `extra` is kept for export only.
+    """
+
+    id: str
+    images: tuple[Image, ...]
+    probes: tuple[Probe, ...]
+    text: str = ""
+    hint: str = ""
+    reference: str = ""
+    cluster: str = ""
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    digest: str = ""
+    original_id: str | int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a picture: `bbox` is (ymin, xmin, ymax, xmax) in 0-1000 of the upright image."""
+
+    region_id: str
+    image_id: str
+    bbox: tuple[float, float, float, float]
+    nature: str
+    mask: Any = None
+    metadata: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """Items under one protocol, and where they came from.
+
+    `digest` covers the items in order-free form; `skipped` lists bad rows that were left out on
+    request, one message each; `revision` is the version of a fetched data set, where known.
+    """
+
+    name: str
+    protocol: ProtocolName
+    items: tuple[Item, ...]
+    version: str = ""
+    license: str = ""
+    source: str = ""
+    revision: str = ""
+    digest: str = ""
+    folder: str = ""
+    regions: tuple[Region, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRow:
+    """A row of `replies.jsonl`: one item as soon as the model answered.
+
+    `tokens` counts the judged reply in o200k_base tokens. `status` is `ok`, or why there is no
+    usable reply: `empty`, `truncated`, `thought_only`, or `failed:KIND` for a failed call.
+    """
+
+    id: str
+    reply: str | None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    tokens: int = 0
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    status: str = "ok"
+    repeat: int = 0
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A row of `verdicts.jsonl`: one probe of one item.
+
+    `verdict` is a letter, a boolean or None; `correct` is None unless scored. `reason` says why
+    it is unscored, or in what way a scored one is special (`empty`, `truncated`, `thought_only`,
+    `recovered`). `probabilities` maps letters to probabilities where they were read.
+    """
+
+    id: str
+    probe_id: str
+    verdict: str | bool | None
+    correct: bool | None
+    status: Status
+    reason: str | None = None
+    raw: str = ""
+    usage: Usage = Usage()
+    repeat: int = 0
+    note: str = ""
+    probabilities: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an item's flow ends with: its reply, and a verdict for each probe, in probe order."""
+
+    reply: ReplyRow
+    verdicts: tuple[Verdict, ...]

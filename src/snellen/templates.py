@@ -1,0 +1,77 @@
+"""Prompt files with `{field}` marks, filled in one pass so that no value can add a mark."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from snellen.errors import TemplateError
+from snellen.keys import digest
+
+_MARK = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A prompt's text, its name and its hash."""
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the text, in hex: it stands in `run.json`."""
+        return digest(self.text)
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The names of its marks."""
+        return frozenset(_MARK.findall(self.text))
+
+    def fill(self, **values: str) -> str:
+        """The text with each mark replaced once; values are never searched for marks.
+
+        >>> Template("t", "Q: {question}").fill(question="{answer}")
+        'Q: {answer}'
+
+        Raises:
+            TemplateError: a mark has no value, or a value has no mark.
+        """
+        fields = self.fields
+        if fields != values.keys():
+            self._complain(fields, frozenset(values))
+        return _MARK.sub(lambda m: values[m.group(1)], self.text)
+
+    def _complain(self, fields: frozenset[str], given: frozenset[str]) -> None:
+        missing, unknown = sorted(given - fields), sorted(fields - given)
+        found = [f"lacks {{{name}}}" for name in missing]
+        found += [f"has the unknown field {{{name}}}" for name in unknown]
+        raise TemplateError(
+            f"prompt {self.name} {' and '.join(found)}",
+            hint="it must hold exactly: " + ", ".join(f"{{{n}}}" for n in sorted(given)),
+        )
+
+
+@cache
+def bundled(name: str) -> Template:
+    """A prompt that ships with Snellen, by the name of its file without `.txt`."""
+    path = resources.files("snellen") / "prompts" / f"{name}.txt"
+    return Template(name, path.read_text(encoding="utf-8").rstrip("\n"))
+
+
+def from_file(path: str | Path) -> Template:
+    """A prompt of the user's; a final newline is not part of it.
+
+    Raises:
+        TemplateError: the file cannot be read as UTF-8 text.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TemplateError(
+            f"prompt file {path} cannot be read: {error}", hint="give a UTF-8 text file"
+        ) from error
+    return Template(str(path), text.rstrip("\n"))
