@@ -1,0 +1,271 @@
+"""English words as the embedded judge sees them: numbers as digits, stems, sentences, clauses."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+STOP_WORDS = frozenset(
+    """a an the this that these those it its is are was were be been being am do does did has have
+    had having of in on at to for from by with as and or but if then than so such there here
+    which what who whom whose when where why how i you he she they we him her them his their our
+    your my me us into onto over about also very quite just only can could would may might must
+    shall should will some any each both all more most other own same s t up out image picture
+    photo photograph caption scene shown visible seen appear appears look looks one ones
+    type kind describe described best following according depicted
+    """.split()
+)
+NEGATIONS = frozenset(
+    """no not never none nobody nothing nowhere neither nor without cannot can't isn't aren't
+    wasn't weren't don't doesn't didn't hasn't haven't won't lacks lack lacking absent absence
+    """.split()
+)
+
+_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+fifteen sixteen seventeen eighteen nineteen""".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+SMALL_NUMBERS = {word: n for n, word in enumerate(_UNITS)} | {
+    word: 10 * n for n, word in enumerate(_TENS, start=2)
+}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6}
+_GROUPS = {"dozen": "12", "pair": "2", "couple": "2", "trio": "3", "quartet": "4"}
+_ORDINALS = """zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh
+twelfth""".split()
+
+# One line a meaning; the first word stands for all of them.
+_SAME = """
+gray grey greyish grayish
+man male guy gentleman
+woman female lady
+child kid toddler youngster
+automobile car sedan
+motorcycle motorbike
+bicycle bike
+sofa couch
+television tv
+airplane aeroplane plane aircraft
+rock stone boulder
+path trail footpath
+street road roadway
+forest woods woodland
+cup mug
+rug carpet mat
+picture painting
+store shop
+sidewalk pavement
+blond blonde
+big large huge enormous sizable
+small little tiny
+center middle centre central
+bottom lower
+top upper
+left lefthand leftmost
+right righthand rightmost
+happy cheerful joyful
+smile smiling grin grinning
+rear back behind
+front ahead
+beside next adjacent alongside
+above over atop
+below under beneath underneath
+sit seated sitting seat
+stand standing upright
+wood wooden timber
+metal metallic
+gold golden
+circle circular round rounded
+square squared
+triangle triangular
+rectangle rectangular
+sunny sunlit
+cloud cloudy overcast
+snow snowy
+rain rainy
+night nighttime nocturnal
+day daytime daylight
+stripe striped stripy
+dot dotted spotted polka
+floral flowery flowered
+beard bearded
+bald hairless
+eyeglass glasses spectacles eyeglasses
+close closed shut
+blurry blurred blur unfocused defocused
+sharp crisp focused
+wet damp
+brick bricks
+letter letters lettering
+watch wristwatch
+"""
+_CANONICAL = {w: line.split()[0] for line in _SAME.strip().split("\n") for w in line.split()}
+
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[a-z]+)?")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+|(?<=[;])\s+")
+_LINK = r"(?:while|whereas|but|which|and|with|as)\s+"
+_CLAUSE_END = re.compile(rf"(?:,|;|:|\u2014|\u2013| - |\(|\))\s*(?:{_LINK})?|\s+{_LINK}")
+_MARKUP = re.compile(r"^\s*(?:#+|[-*\u2022]|\d+[.)])\s+|\*\*|__|`", re.MULTILINE)
+_QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]([^\"\u201c\u201d\u00ab\u00bb]{1,80})"
+                     r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'([^']{1,60})'(?!\w)")  # fmt: skip
+
+
+def normalise(text: str) -> str:
+    """Compatibility forms folded, lower case, straight quotes, single spaces.
+
+    >>> normalise("The\\u00a0ＣＡＴ’s")
+    "the cat's"
+    """
+    text = unicodedata.normalize("NFKC", text).translate(_STRAIGHT)
+    return " ".join(text.casefold().split())
+
+
+_STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d\u2212\u2013\u2014", "''\"\"---")
+
+
+@lru_cache(maxsize=65536)
+def tokens(text: str) -> tuple[str, ...]:
+    """Words and numbers in order; numbers in words become digits.
+
+    >>> tokens("Twenty-five cats, a pair of dogs and 1,200 birds")
+    ('25', 'cats', 'a', '2', 'of', 'dogs', 'and', '1200', 'birds')
+    """
+    raw = [_bare(t) for t in _TOKEN.findall(normalise(text))]
+    found: list[str] = []
+    position = 0
+    while position < len(raw):
+        number, used = _number_at(raw, position)
+        found.append(raw[position] if number is None else number)
+        position += used
+    return tuple(found)
+
+
+def _bare(token: str) -> str:
+    if token[0].isdigit():
+        return re.sub(r",(?=\d{3}(?!\d))", "", token)
+    return token[:-2] if token.endswith("'s") else token
+
+
+def _number_at(raw: list[str], start: int) -> tuple[str | None, int]:
+    """The number that begins at a word, in digits, and how many words it takes."""
+    if raw[start] in _GROUPS:
+        return _GROUPS[raw[start]], 1
+    total, current, used = 0, 0, 0
+    for word in raw[start:]:
+        small = SMALL_NUMBERS.get(word)
+        if small is not None and (current == 0 or (current % 10 == 0 < small < 10)):
+            current += small
+        elif word in _SCALES and used:
+            current = max(current, 1) * _SCALES[word]
+            if _SCALES[word] > 100:
+                total, current = total + current, 0
+        else:
+            break
+        used += 1
+    return (str(total + current), used) if used else (None, 1)
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """A word without its common endings, words of one meaning folded together.
+
+    >>> stem("standing") == stem("stands"), stem("wooden") == stem("wood")
+    (True, True)
+    """
+    if word in _CANONICAL:
+        return _CANONICAL[word]
+    if word in _ORDINALS:
+        return f"{_ORDINALS.index(word)}th"
+    short = _strip_ending(word)
+    return _CANONICAL.get(short, _CANONICAL.get(short + "e", short))
+
+
+def _strip_ending(word: str) -> str:
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    for ending, rest in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            short = word[: -len(ending)] + rest
+            return _mend(short) if ending in ("ing", "ed") else _no_e(short)
+    return _no_e(word)
+
+
+def _mend(short: str) -> str:
+    """The verb that lost its -ing or -ed: run from runn, ride from rid."""
+    if len(short) > 3 and short[-1] == short[-2] and short[-1] not in "lsz":
+        return short[:-1]
+    return _no_e(short + "e" if _LOST_E.fullmatch(short) else short)
+
+
+_LOST_E = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
+
+
+_ENDINGS = (
+    ("ies", "y"),
+    ("sses", "ss"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("xes", "x"),
+    ("ss", "ss"),
+    ("us", "us"),
+    ("is", "is"),
+    ("s", ""),
+    ("ying", "y"),
+    ("ing", ""),
+    ("ied", "y"),
+    ("ed", ""),
+    ("ly", ""),
+    ("ish", ""),
+)
+
+
+def _no_e(word: str) -> str:
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+@lru_cache(maxsize=65536)
+def stems(text: str) -> frozenset[str]:
+    """The stems of a text's content words and numbers.
+
+    >>> sorted(stems("There are two wooden chairs in the picture"))
+    ['2', 'chair', 'wood']
+    """
+    return frozenset(stem(t) for t in tokens(text) if t not in STOP_WORDS)
+
+
+def is_negated(text: str) -> bool:
+    """Whether a text holds a word of negation.
+
+    >>> is_negated("There is no dog"), is_negated("There is a dog")
+    (True, False)
+    """
+    return any(t in NEGATIONS or t.endswith("n't") for t in tokens(text))
+
+
+def quoted(text: str) -> tuple[str, ...]:
+    """What stands between quotation marks, normalised.
+
+    >>> quoted('A sign reads "STOP HERE".')
+    ('stop here',)
+    """
+    return tuple(normalise(a or b) for a, b in _QUOTED.findall(text))
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """The sentences and list entries of a text, without markup.
+
+    >>> sentences("A cat sits. **Two dogs** run!\\n- One bird")
+    ('A cat sits.', 'Two dogs run!', 'One bird')
+    """
+    parts = (part.strip() for part in _SENTENCE_END.split(_MARKUP.sub("", text)))
+    return tuple(part for part in parts if any(c.isalnum() for c in part))
+
+
+def clauses(sentence: str) -> tuple[str, ...]:
+    """The parts of a sentence between commas and linking words, of three words or more.
+
+    >>> clauses("A red car is parked on the left, while two men walk by")
+    ('A red car is parked on the left', 'two men walk by')
+    """
+    parts = (part.strip(" .") for part in _CLAUSE_END.split(sentence))
+    found = tuple(part for part in parts if len(part.split()) >= 3)
+    return found if len(found) > 1 else ()
