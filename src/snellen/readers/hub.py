@@ -1,0 +1,142 @@
+"""Fetches public data sets once into the cache, as JSON-lines that the readers read like any file.
+
+Rows are streamed; pictures that come as bytes are written to a folder, one file a digest, and
+pictures that come as text stay in their row. A second load needs no network.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from snellen.errors import DataError, MissingExtraError
+from snellen.readers.catalog import Known
+from snellen.readers.rows import spool_bytes
+from snellen.readers.schemas import nearest
+from snellen.readers.selection import LoadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A fetched data set: its file, and the revision that it is of ("" when unknown)."""
+
+    path: Path
+    revision: str
+    split: str
+
+
+def fetch(entry: Known, options: LoadOptions) -> Fetched:
+    """The data set on disk, fetched when it is not in the cache yet.
+
+    With a limit and nothing that needs the whole set, only the first rows are fetched.
+
+    Raises: MissingExtraError, or DataError when the data set cannot be reached.
+    """
+    split = options.split or entry.split
+    if split not in entry.splits:
+        raise DataError(
+            f"{entry.name} has no split {split!r}", hint=nearest(split, list(entry.splits))
+        )
+    home = Path(options.cache).expanduser() / "datasets" / entry.name
+    if options.source == "modelscope":
+        revision, stream = options.revision, _modelscope_rows
+    else:
+        revision, stream = _hub_revision(entry, options, home), _hub_rows
+    folder = home / options.source / (revision or "latest")
+    first = _first_rows(entry, options)
+    whole = folder / f"{split}.jsonl"
+    part = folder / f"{split}-first-{first}.jsonl"
+    path = whole if first is None or whole.is_file() else part
+    if not path.is_file():
+        rows = stream(entry, split, revision)
+        write_rows(itertools.islice(rows, first), path, pictures=home / "pictures")
+    return Fetched(path, revision, split)
+
+
+def _first_rows(entry: Known, options: LoadOptions) -> int | None:
+    """How many rows are enough, None for all. CaptionQA's option orders depend on all rows."""
+    selective = options.subsets or options.sample is not None or options.limit_per_subset
+    if selective or entry.name == "captionqa" or options.on_bad_row == "skip":
+        return None
+    return options.limit
+
+
+def write_rows(rows: Iterable[Mapping[str, Any]], path: Path, *, pictures: Path) -> None:
+    """Writes rows as JSON-lines, whole or not at all; picture bytes go to the pictures folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    with part.open("wb") as stream:
+        for row in rows:
+            stream.write(msgspec.json.encode(_plain(row, path.parent, pictures)) + b"\n")
+    part.replace(path)
+
+
+def _plain(value: Any, folder: Path, pictures: Path) -> Any:
+    if isinstance(value, bytes):
+        return Path(os.path.relpath(spool_bytes(value, pictures), folder)).as_posix()
+    if isinstance(value, Mapping):
+        if isinstance(value.get("bytes"), bytes):
+            return _plain(value["bytes"], folder, pictures)
+        return {key: _plain(one, folder, pictures) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one, folder, pictures) for one in value]
+    return value
+
+
+def _hub_revision(entry: Known, options: LoadOptions, home: Path) -> str:
+    """The commit that will be fetched; without a network, the newest one in the cache."""
+    try:
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError as error:
+        raise MissingExtraError("datasets, which fetches public data sets,", "hub") from error
+    if options.revision:
+        return options.revision
+    try:
+        return str(HfApi().dataset_info(entry.repository).sha)
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        cached = sorted((home / "hub").glob("*"), key=lambda path: path.stat().st_mtime)
+        if cached:
+            return cached[-1].name
+        raise _unreachable(entry, error) from error
+
+
+def _hub_rows(entry: Known, split: str, revision: str) -> Iterator[Mapping[str, Any]]:
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError("datasets, which fetches public data sets,", "hub") from error
+    try:
+        stream = datasets.load_dataset(
+            entry.repository, split=split, streaming=True, revision=revision
+        )
+        # Undecoded pictures come as {"bytes", "path"}: the very bytes of the publisher.
+        yield from stream.decode(False)
+    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        raise _unreachable(entry, error) from error
+
+
+def _modelscope_rows(entry: Known, split: str, revision: str) -> Iterator[Mapping[str, Any]]:
+    try:
+        from modelscope.msdatasets import MsDataset
+    except ImportError as error:
+        raise MissingExtraError("modelscope", "modelscope") from error
+    version = {"version": revision} if revision else {}
+    try:
+        yield from MsDataset.load(entry.repository, split=split, use_streaming=True, **version)
+    except (OSError, ValueError) as error:
+        raise _unreachable(entry, error) from error
+
+
+def _unreachable(entry: Known, error: Exception) -> DataError:
+    reason = str(error).strip().splitlines()
+    return DataError(
+        f"the data set {entry.repository} cannot be fetched: {reason[0] if reason else error!r}",
+        hint="name a copy on this machine with --data PATH",
+    )
