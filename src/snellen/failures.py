@@ -1,0 +1,353 @@
+"""What an endpoint's refusal means: status and error body to a `CallFailure`, keys scrubbed."""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from html import unescape
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlencode, urlsplit, urlunsplit
+
+import msgspec
+
+from snellen.records import CallFailure, FailureKind
+
+MESSAGE_LENGTH = 300
+SHORTEST_PIECE = 6  # characters of a key that must not be shown in a row
+
+_SECRET_NAME = re.compile(r"key|token|secret|sig|auth|passw|credential|cookie", re.IGNORECASE)
+_PICTURE = re.compile(r"data:[\w/+.-]*;base64,[A-Za-z0-9+/=_\\-]*")
+_LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{120,}")
+_BEARER = re.compile(r"\b(bearer|basic)\s+[^\s\"',;)}]+", re.IGNORECASE)
+_MASKED = re.compile(r"[^\s\"'`:=]*\*{2,}[^\s\"'`,.;]*")
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """An error as a server words it; empty strings where it does not say."""
+
+    message: str = ""
+    code: str = ""
+    type: str = ""
+    param: str = ""
+
+    @property
+    def words(self) -> str:
+        """All that it says, in lower case."""
+        return f"{self.code} {self.type} {self.param} {self.message}".lower()
+
+
+def read_error(body: bytes) -> ErrorBody:
+    """The error in a body, be it JSON in any of the usual shapes, HTML or plain text.
+
+    >>> read_error(b'{"error": {"message": "no such model", "code": "model_not_found"}}').code
+    'model_not_found'
+    """
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body.decode("utf-8", "replace")
+        return ErrorBody(message=unescape(_MARKUP.sub(" ", text)).strip())
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        return ErrorBody(message=str(value))
+    error = value.get("error", value)
+    return _read_object(error) if isinstance(error, dict) else ErrorBody(message=str(error))
+
+
+def _read_object(error: Mapping[str, Any]) -> ErrorBody:
+    message, param = error.get("message"), error.get("param")
+    if message is None:
+        message, place = _read_detail(error.get("detail"))
+        param = param or place
+    return ErrorBody(
+        message=_as_text(message if message is not None else error),
+        code=_as_text(error.get("code")),
+        type=_as_text(error.get("type") or error.get("status")),
+        param=_as_text(param),
+    )
+
+
+def _read_detail(detail: Any) -> tuple[Any, str]:
+    """Message and parameter from the `detail` of validating frameworks."""
+    if not isinstance(detail, list) or not detail or not isinstance(detail[0], dict):
+        return detail, ""
+    places = [[str(step) for step in row.get("loc", ()) if step != "body"] for row in detail]
+    said = [
+        f"{'.'.join(place)}: {row.get('msg', '')}"
+        for place, row in zip(places, detail, strict=True)
+    ]
+    return "; ".join(said), places[0][0] if places[0] else ""
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+# Codes are the server's own word and so go before the status.
+_BY_CODE: Mapping[str, FailureKind] = {
+    "insufficient_quota": "quota",
+    "billing_hard_limit_reached": "quota",
+    "billing_not_active": "quota",
+    "insufficient_balance": "quota",
+    "invalid_api_key": "auth",
+    "authentication_error": "auth",
+    "permission_denied": "auth",
+    "model_not_found": "unknown_model",
+    "context_length_exceeded": "context_length",
+    "exceed_context_size_error": "context_length",
+    "content_filter": "content_filter",
+    "content_policy_violation": "content_filter",
+    "responsibleaipolicyviolation": "content_filter",
+    "data_inspection_failed": "content_filter",
+    "datainspectionfailed": "content_filter",
+    "moderation_blocked": "content_filter",
+    "rate_limit_exceeded": "rate_limit",
+    "overloaded_error": "overload",
+    "unsupported_parameter": "bad_parameter",
+    "unsupported_value": "bad_parameter",
+}
+
+_BY_STATUS: Mapping[int, FailureKind] = {
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    404: "unknown_model",
+    405: "unknown_model",
+    408: "timeout",
+    409: "overload",
+    425: "rate_limit",
+    429: "rate_limit",
+    498: "auth",
+    499: "timeout",
+    501: "bad_parameter",
+    504: "timeout",
+    522: "timeout",
+    524: "timeout",
+}
+
+_QUOTA = re.compile(r"insufficient[_ ](quota|balance|credit|fund)|out of credits?|credit balance")
+_CONTEXT = re.compile(
+    r"context[_ ](length|window|size)|maximum context|too many (input )?tokens"
+    r"|(prompt|input|request)\b[^.]{0,60}\b(too long|exceeds?)\b[^.]{0,60}\b(token|context|length)"
+    r"|prompt is too long|reduce the length"
+)
+_FILTER = re.compile(
+    r"content[_ ](filter|policy|management)|blocked by policy|safety (system|filter)"
+    r"|moderation|inappropriate content|flagged"
+)
+_NO_MODEL = re.compile(
+    r"(not a valid|invalid|unknown|no such) model\b|\bmodel\b[^.]{0,80}"
+    r"\b(does not exist|not found|is not available|is not supported on this)"
+)
+_BAD_KEY = re.compile(
+    r"(invalid|incorrect|not valid|missing)[^.]{0,20}api[ _-]?key|api[ _-]?key not"
+)
+
+
+def failure_kind(status: int, error: ErrorBody) -> FailureKind:
+    """What went wrong, from the server's code, then its status, then its words.
+
+    >>> failure_kind(429, ErrorBody(code="insufficient_quota"))
+    'quota'
+    """
+    for word in (error.code.lower(), error.type.lower()):
+        if word in _BY_CODE:
+            return _BY_CODE[word]
+    if status == 429:
+        return "quota" if _QUOTA.search(error.words) else "rate_limit"
+    if status == 403:
+        return "content_filter" if _FILTER.search(error.words) else "auth"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= 500:
+        return "context_length" if _CONTEXT.search(error.words) else "overload"
+    if status >= 400:
+        return _refusal_kind(error.words)
+    return "unknown_model" if status >= 300 else "bad_reply"
+
+
+def _refusal_kind(words: str) -> FailureKind:
+    """Of a 400, 413, 422 or another status that says only that the request will not do."""
+    if _CONTEXT.search(words):
+        return "context_length"
+    if _FILTER.search(words):
+        return "content_filter"
+    if _BAD_KEY.search(words):
+        return "auth"
+    if _NO_MODEL.search(words):
+        return "unknown_model"
+    return "quota" if _QUOTA.search(words) else "bad_parameter"
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """The wait that the headers demand, in seconds, from either form; None if they do not.
+
+    >>> retry_after_s({"Retry-After": "3"})
+    3.0
+    """
+    named = {name.lower(): value.strip() for name, value in headers.items()}
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        wait_s = _wait_s(named.get(name, ""), unit_s)
+        if wait_s is not None:
+            return wait_s
+    return None
+
+
+def _wait_s(value: str, unit_s: float) -> float | None:
+    if re.fullmatch(r"\d+(\.\d+)?", value):
+        return float(value) * unit_s
+    try:
+        until = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return max(0.0, until.timestamp() - time.time())
+
+
+def one_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """A text fit for a message: one line of at most 300 characters without keys and pictures.
+
+    >>> one_line("no  such\\nkey: sk-0123456789", ["sk-0123456789"])
+    'no such key: ***'
+    """
+    text = _PICTURE.sub("(picture)", text)
+    text = scrub("".join(c if c.isprintable() else " " for c in text), secrets)
+    text = " ".join(_LONG_RUN.sub("(data)", text).split())
+    return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"
+
+
+def scrub(text: str, secrets: Iterable[str]) -> str:
+    """The text with every secret replaced by `***`.
+
+    That covers secrets that are URL-encoded, in base64, masked by the server, or shown in part
+    (six characters in a row).
+    """
+    for secret in secrets:
+        for form in _forms(secret):
+            text = _scrub_form(text, form)
+    return _MASKED.sub("***", _BEARER.sub(r"\1 ***", text))
+
+
+def _forms(secret: str) -> set[str]:
+    """The spellings under which a server may echo a secret; longest pieces are cut from each."""
+    quoted = {secret, quote(secret, safe=""), quote_plus(secret)}
+    quoted.add(msgspec.json.encode(secret).decode()[1:-1])
+    for offset in range(3):
+        # Base64 depends on what stands before the secret, by its length modulo 3.
+        data = base64.b64encode(b"\0" * offset + secret.encode())
+        core = data[(0, 2, 3)[offset] :].rstrip(b"=")[:-1].decode()
+        quoted |= {core, core.replace("+", "-").replace("/", "_")}
+    return {form for form in quoted if form}
+
+
+def _scrub_form(text: str, form: str) -> str:
+    text = text.replace(form, "***")
+    pieces = [form[i : i + SHORTEST_PIECE] for i in range(len(form) - SHORTEST_PIECE + 1)]
+    hidden = bytearray(len(text))
+    for piece in pieces:
+        start = text.find(piece)
+        while start >= 0:
+            hidden[start : start + len(piece)] = b"\1" * len(piece)
+            start = text.find(piece, start + 1)
+    if not any(hidden):
+        return text
+    return re.sub(
+        "\0+", "***", "".join("\0" if h else c for c, h in zip(text, hidden, strict=True))
+    )
+
+
+def secrets_of(key: str, url: str, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """All that must never be shown of an endpoint: key, header values, credentials in its URL.
+
+    >>> secrets_of("", "http://me:pass@host/v1?key=abcdef", {})
+    ('pass', 'abcdef')
+    """
+    parts = urlsplit(url)
+    found = [key, unquote(parts.password or parts.username or "")]
+    found += [value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name)]
+    for name, value in headers.items():
+        if _SECRET_NAME.search(name):
+            found += [value, *value.split()[1:]]
+    return tuple(dict.fromkeys(s for s in found if len(s) >= 3))
+
+
+def public_url(url: str) -> str:
+    """The URL without user, password and secret query values, fit to be shown and written.
+
+    >>> public_url("https://me:pass@host:8000/v1?key=abcdef&api-version=3")
+    'https://host:8000/v1?key=***&api-version=3'
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "***"
+    query = [
+        (name, "***" if _SECRET_NAME.search(name) else value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+    ]
+    place = parts.netloc.rpartition("@")[2]
+    path = parts.path if parts.netloc else parts.path.rpartition("@")[2]
+    return urlunsplit((parts.scheme, place, path, urlencode(query, safe="*"), ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An HTTP answer that is no reply: its status, headers and body."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+    latency_s: float = 0.0
+
+
+def read_failure(refusal: Refusal, *, url: str, secrets: Iterable[str] = ()) -> CallFailure:
+    """The failure that an HTTP refusal of the endpoint at `url` stands for.
+
+    >>> read_failure(Refusal(404, b"", {}), url="http://host/api").kind
+    'unknown_model'
+    """
+    error = read_error(refusal.body)
+    kind = failure_kind(refusal.status, error)
+    said = error.message or _phrase(refusal.status)
+    hint = _hint(refusal, error, url)
+    return CallFailure(
+        kind=kind,
+        message=one_line(f"HTTP {refusal.status}: {hint}{said}", secrets),
+        status=refusal.status,
+        retry_after_s=retry_after_s(refusal.headers),
+        latency_s=refusal.latency_s,
+    )
+
+
+def _hint(refusal: Refusal, error: ErrorBody, url: str) -> str:
+    """What to do, where the status alone shows that the address is wrong."""
+    place = public_url(url)
+    if 300 <= refusal.status < 400:
+        target = public_url(refusal.headers.get("Location", "another place"))
+        return f"{place} sends on to {target}; use that as the URL. "
+    if refusal.status == 405 or (refusal.status == 404 and not _names_model(error)):
+        end = "" if "/v1" in place else " (does the URL lack /v1?)"
+        return f"nothing answers at {place}{end}. "
+    return ""
+
+
+def _names_model(error: ErrorBody) -> bool:
+    return error.code == "model_not_found" or "model" in error.message.lower()
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "no explanation"

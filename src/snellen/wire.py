@@ -1,0 +1,362 @@
+"""The chat-completions format on the wire: a request to bytes, bytes to a reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from snellen.errors import UsageError
+from snellen.records import Image, Message, Reply, Request, Usage
+from snellen.replies import split_thinking
+
+LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
+RESERVED = frozenset({"model", "messages", "stream", "stream_options"})
+IMAGE_DETAIL = "image_detail"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class PreparedPicture(Protocol):
+    """A picture ready to be sent: its MIME type and its bytes as base64 in ASCII."""
+
+    @property
+    def mime(self) -> str: ...
+    @property
+    def base64(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What an endpoint has taught: fields under another name, fields that it does not take."""
+
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    dropped: frozenset[str] = frozenset()
+
+    def notes(self, params: Mapping[str, Any]) -> tuple[str, ...]:
+        """What it changes in these body fields, in words."""
+        found = [f"{old} sent as {new}" for old, new in self.renamed.items() if old in params]
+        found += [f"{name} not sent: refused" for name in sorted(self.dropped & params.keys())]
+        return tuple(found)
+
+    def translate(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The body fields as this endpoint takes them."""
+        if not self.renamed and not self.dropped:
+            return params
+        kept = {k: v for k, v in params.items() if k not in self.dropped}
+        return {self.renamed.get(k, k): v for k, v in kept.items()}
+
+
+def encode_request(
+    request: Request,
+    pictures: Sequence[PreparedPicture],
+    *,
+    model: str,
+    params: Mapping[str, Any],
+) -> bytes:
+    """The JSON body of a call. Base64 goes in as it is: it needs no escaping.
+
+    `pictures` are the prepared pictures in the order in which the messages name them; `params`
+    are the other body fields, of which `image_detail` (`low`, `high`) goes to the pictures.
+
+    Raises: UsageError, for fewer pictures than the messages name.
+
+    >>> request = Request("model", (Message("user", ("Hi",)),), "caption")
+    >>> encode_request(request, (), model="m", params={"seed": 1})
+    b'{"model":"m","messages":[{"role":"user","content":"Hi"}],"seed":1}'
+    """
+    fields = dict(params)
+    tail = _picture_tail(fields.pop(IMAGE_DETAIL, None))
+    supply = iter(pictures)
+    pieces = [b'{"model":', _encode_text(model), b',"messages":[']
+    for number, message in enumerate(request.messages):
+        pieces.append(b"," if number else b"")
+        _add_message(pieces, message, supply=supply, tail=tail)
+    pieces.append(b"]")
+    if fields:
+        pieces += [b",", _encode(fields)[1:]]
+    else:
+        pieces.append(b"}")
+    return b"".join(pieces)
+
+
+def _add_message(
+    pieces: list[bytes],
+    message: Message,
+    *,
+    supply: Iterator[PreparedPicture],
+    tail: bytes,
+) -> None:
+    pieces.append(b'{"role":"%s","content":' % message.role.encode())
+    if not any(isinstance(part, Image) for part in message.parts):
+        text = "".join(part for part in message.parts if isinstance(part, str))
+        pieces += [_encode_text(text), b"}"]
+        return
+    for number, part in enumerate(message.parts):
+        pieces.append(b"," if number else b"[")
+        if isinstance(part, str):
+            pieces += [b'{"type":"text","text":', _encode_text(part), b"}"]
+            continue
+        picture = _next_picture(supply)
+        head = b'{"type":"image_url","image_url":{"url":"data:%s;base64,' % picture.mime.encode()
+        pieces += [head, picture.base64, tail]
+    pieces.append(b"]}")
+
+
+def _next_picture(supply: Iterator[PreparedPicture]) -> PreparedPicture:
+    for picture in supply:
+        return picture
+    raise UsageError("the messages name more pictures than were prepared for them")
+
+
+def _picture_tail(detail: Any) -> bytes:
+    return b'"}}' if detail is None else b'","detail":%s}}' % _encode(detail)
+
+
+def _encode_text(text: str) -> bytes:
+    try:
+        return _encode(text)
+    except UnicodeEncodeError:
+        # Half a surrogate pair is not text; servers refuse the whole body for it.
+        return _encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def plain_messages(request: Request, pictures: Sequence[PreparedPicture]) -> list[dict[str, Any]]:
+    """The messages as the list of dicts that Python callers know, pictures as data URIs.
+
+    >>> plain_messages(Request("model", (Message("user", ("Hi",)),), "caption"), ())
+    [{'role': 'user', 'content': 'Hi'}]
+    """
+    body = encode_request(request, pictures, model="", params={})
+    messages: list[dict[str, Any]] = msgspec.json.decode(body)["messages"]
+    return messages
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+    thinking: str | list[_Part] | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | list[_Part] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+
+
+class _Candidate(msgspec.Struct):
+    token: str
+    logprob: float
+    top_logprobs: list[_Candidate] | None = None
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Candidate] | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _CompletionDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
+    prompt_cache_hit_tokens: int | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class _BareChoice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _BareCompletion(msgspec.Struct):
+    """The part of a completion without which there is no reply."""
+
+    choices: list[_BareChoice]
+
+
+class UnreadableReplyError(ValueError):
+    """A body that holds no reply; the text says why. Never leaves the client."""
+
+
+class ErrorInReplyError(ValueError):
+    """A body of status 200 that holds an error instead of a reply. Never leaves the client."""
+
+
+_decode: Callable[[bytes], _Completion] = msgspec.json.Decoder(_Completion).decode
+_decode_bare: Callable[[bytes], _BareCompletion] = msgspec.json.Decoder(_BareCompletion).decode
+
+
+def read_reply(body: bytes, *, latency_s: float = 0.0, notes: tuple[str, ...] = ()) -> Reply:
+    """The reply in the body of a chat completion.
+
+    Raises: UnreadableReplyError, ErrorInReplyError.
+
+    >>> read_reply(b'{"choices": [{"message": {"content": "E"}}]}').text
+    'E'
+    """
+    completion, notes = _read_completion(body, notes)
+    if completion.error or completion.choices is None:
+        raise ErrorInReplyError
+    if not completion.choices:
+        raise UnreadableReplyError("the reply has no choices")
+    choice = completion.choices[0]
+    text, thought, refused = _read_message(choice.message)
+    return Reply(
+        text=text,
+        reasoning=thought,
+        finish_reason=choice.finish_reason,
+        usage=_read_usage(completion.usage),
+        latency_s=latency_s,
+        model=completion.model,
+        refusal=refused,
+        choices=_first_token(choice.logprobs),
+        notes=notes,
+    )
+
+
+def _read_completion(body: bytes, notes: tuple[str, ...]) -> tuple[_Completion, tuple[str, ...]]:
+    try:
+        return _decode(body), notes
+    except msgspec.ValidationError as error:
+        said = str(error)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableReplyError(f"{_what_it_is(body)} instead of JSON ({error})") from error
+    try:
+        bare = _decode_bare(body)
+    except msgspec.ValidationError as error:
+        raise UnreadableReplyError(f"JSON that is no chat completion ({error})") from error
+    # A count in a strange shape must not cost an answer that was paid for.
+    choices = [_Choice(choice.message, choice.finish_reason) for choice in bare.choices]
+    return _Completion(choices), (*notes, f"parts of the reply are unreadable: {said}")
+
+
+def _what_it_is(body: bytes) -> str:
+    head = body[:200].lstrip().lower()
+    if not head:
+        return "an empty body"
+    if head.startswith(b"<"):
+        return "HTML"
+    if head.startswith((b"data:", b"event:", b":")):
+        return "a stream of events"
+    return "cut JSON" if head.startswith((b"{", b"[")) else "text"
+
+
+def _read_message(message: _Message) -> tuple[str, str | None, bool]:
+    """Text, thoughts, and whether it is a refusal; a refusal's words are its text."""
+    content, thought = message.content, message.reasoning_content or message.reasoning
+    refusal = message.refusal
+    if isinstance(content, list):
+        thought = thought or _join(content, "thinking")
+        refusal = refusal or _join(content, "refusal")
+        content = _join(content, "text")
+    found, text = split_thinking(content or "")
+    if found is not None:
+        thought = f"{thought}\n{found}" if thought else found
+    refused = refusal is not None and not text.strip()
+    return (refusal or text if refused else text), thought, refused
+
+
+def _join(parts: Sequence[_Part], name: str) -> str | None:
+    found = [getattr(part, name) for part in parts]
+    texts = [x if isinstance(x, str) else _join(x, "text") or "" for x in found if x is not None]
+    return "".join(texts) if texts else None
+
+
+def _read_usage(usage: _Usage | None) -> Usage:
+    if usage is None:
+        return Usage()
+    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
+    cached = prompt.cached_tokens if prompt else None
+    return Usage(
+        prompt=usage.prompt_tokens,
+        completion=usage.completion_tokens,
+        reasoning=completion.reasoning_tokens if completion else None,
+        cached=usage.prompt_cache_hit_tokens if cached is None else cached,
+    )
+
+
+def _first_token(logprobs: _Logprobs | None) -> Mapping[str, float] | None:
+    if logprobs is None or not logprobs.content:
+        return None
+    first = logprobs.content[0]
+    found: dict[str, float] = {}
+    for candidate in (first, *(first.top_logprobs or ())):
+        found[candidate.token] = max(candidate.logprob, found.get(candidate.token, -1e9))
+    return found
+
+
+_REFUSED = re.compile(
+    r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|not allowed|unexpected"
+    r"|instead|\binvalid\b|\bextra\b|does not take|not available|additional propert|only the default"
+)
+_SCHEMA_WORDS = ("response_format", "json_schema", "structured output", "guided", "grammar")
+
+
+def learn(
+    dialect: Dialect, words: str, *, sent: Mapping[str, Any], soft: frozenset[str]
+) -> Dialect | None:
+    """What a refused request teaches, or None if there is nothing to try instead.
+
+    `words` are the server's, in lower case; `sent` the body fields as they went out; `soft` the
+    fields that may be given up. `response_format` always may.
+
+    >>> words = "unsupported parameter: use 'max_completion_tokens' instead"
+    >>> learn(Dialect(), words, sent={"max_tokens": 9}, soft=frozenset()).renamed
+    {'max_tokens': 'max_completion_tokens'}
+    """
+    if not _REFUSED.search(words):
+        return None
+    for name, other in (LIMIT_NAMES, LIMIT_NAMES[::-1]):
+        met_before = name in dialect.renamed.values()
+        if name in sent and not met_before and _teaches_limit(words, name, other):
+            return Dialect({**dialect.renamed, name: other}, dialect.dropped)
+    named = frozenset(name for name in soft & sent.keys() if is_named(words, name, sent[name]))
+    if "response_format" in sent and any(word in words for word in _SCHEMA_WORDS):
+        named |= {"response_format"}
+    return Dialect(dialect.renamed, dialect.dropped | named) if named else None
+
+
+def _teaches_limit(words: str, name: str, other: str) -> bool:
+    if "too large" in words or "too small" in words:
+        return False
+    # The older name is refused by naming the newer; the newer by servers that know no other.
+    return _names(words, other if name == LIMIT_NAMES[0] else name)
+
+
+def is_named(words: str, name: str, value: Any = None) -> bool:
+    """Whether a refusal names a body field, or a field inside of it.
+
+    >>> is_named("unknown field enable_thinking", "chat_template_kwargs", {"enable_thinking": 0})
+    True
+    """
+    inner = value if isinstance(value, Mapping) else ()
+    return any(_names(words, part.lower()) for part in (name, *inner))
+
+
+def _names(words: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None

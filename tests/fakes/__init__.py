@@ -1,0 +1,1 @@
+"""Fake endpoints for tests and benchmarks."""
