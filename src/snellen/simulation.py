@@ -1,0 +1,347 @@
+"""Simulated captioners and judges of known quality, to test every number that Snellen prints.
+
+A simulated captioner mentions a fact of a picture with a known probability and is right about it
+with another; its ability differs from picture to picture, and so does the length of its captions.
+A simulated judge reads the captions with known error rates. What is true is therefore known, most
+of it in closed form: an estimate or an interval can be held against it.
+
+Arrays of counts have one row a picture. `repeats` equal studies of `n_images` pictures are drawn
+at once as `n_images * repeats` rows and reshaped by the caller: pictures are independent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+READING_COLUMNS: Final = (
+    "probes",
+    "correct",
+    "uncertain",
+    "tokens",
+    "probe_tokens",
+    "density",
+    "density_squared",
+    "images",
+)
+READING_METRICS: Final = (
+    "overall_acc",
+    "effective_acc",
+    "uncertain_ratio",
+    "coverage",
+    "tokens_per_image",
+    "mean_density",
+    "global_density",
+    "density_cv",
+)
+RUBRIC_COLUMNS: Final = (
+    "must_right",
+    "must_right_true",
+    "easy_wrong",
+    "easy_wrong_true",
+    "gate",
+    "easy_wrong_rate",
+    "score",
+    "images",
+)
+RUBRIC_METRICS: Final = (
+    "score",
+    "gate_pass",
+    "atomic_acc",
+    "must_right_acc",
+    "easy_wrong_acc",
+    "easy_wrong_avg",
+    "reliability_gap",
+)
+DIRECT_COLUMNS: Final = ("probes", "correct")
+DIRECT_METRICS: Final = ("accuracy",)
+
+RIGHT, WRONG, ABSENT = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Captioner:
+    """What a simulated captioner does; all rates are fractions of 1.
+
+    `mention` is the chance that a caption speaks of a fact, `right` that what it says is so.
+    `spread` is the correlation of two facts of one picture (0: all pictures are equally hard).
+    `tokens` is the median length, `tail` the standard deviation of its logarithm, and
+    `length_pull` the correlation of a caption's log-length with how much it mentions.
+    """
+
+    mention: float = 0.75
+    right: float = 0.85
+    spread: float = 0.05
+    tokens: float = 250.0
+    tail: float = 0.5
+    length_pull: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingJudge:
+    """A judge's error rates on multiple-choice questions about a caption.
+
+    `false_commit`: it answers although the caption is silent (right by luck one time in four).
+    `false_abstain`: it says E although the caption speaks of it.
+    `misread`: what the caption has right it reads as another option.
+    """
+
+    false_commit: float = 0.0
+    false_abstain: float = 0.0
+    misread: float = 0.0
+
+    def confusion(self) -> Floats:
+        """Chance of each verdict (column) by what the caption says (row), shape (3, 3).
+
+        Both orders are right, wrong, absent (the verdict E). Rows sum to 1. A wrong statement
+        that is misread becomes the right option one time in three.
+
+        >>> ReadingJudge().confusion().diagonal().tolist()
+        [1.0, 1.0, 1.0]
+        """
+        reads, luck = 1.0 - self.false_abstain, self.misread / 3.0
+        return np.array(
+            [
+                [reads * (1.0 - self.misread), reads * self.misread, self.false_abstain],
+                [reads * luck, reads * (1.0 - luck), self.false_abstain],
+                [self.false_commit / 4.0, self.false_commit * 0.75, 1.0 - self.false_commit],
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RubricWriter:
+    """How often a simulated captioner fulfils rubrics; rates are fractions of 1.
+
+    `spread` is the correlation of two rubrics of one kind in one picture, `shared` the share of a
+    picture's hardness that both kinds have in common.
+    """
+
+    must_right: float = 0.93
+    easy_wrong: float = 0.75
+    spread: float = 0.08
+    shared: float = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class RubricJudge:
+    """`sensitivity`: a fulfilled rubric is called true; `specificity`: a failed one false."""
+
+    sensitivity: float = 1.0
+    specificity: float = 1.0
+
+    def called_true(self, rate: Floats) -> Floats:
+        """The chance that a rubric is called true when it is fulfilled with chance `rate`."""
+        return rate * self.sensitivity + (1.0 - rate) * (1.0 - self.specificity)
+
+
+def simulate_reading(
+    n_images: int,
+    captioner: Captioner = Captioner(),
+    *,
+    judge: ReadingJudge = ReadingJudge(),
+    seed: int = 0,
+) -> tuple[Floats, Floats]:
+    """What captions say against what a judge says, and the lengths of the captions.
+
+    Returns counts of shape (n_images, 3, 3) (truth right, wrong, absent; verdict right, wrong, E;
+    20 to 140 questions an image) and token counts of shape (n_images,).
+
+    >>> joint, tokens = simulate_reading(5)
+    >>> joint.shape, bool((joint.sum(axis=(1, 2)) >= 20).all())
+    ((5, 3, 3), True)
+    """
+    rng = np.random.default_rng(seed)
+    mention = _betas(rng, captioner.mention, captioner.spread, n_images)
+    right = _betas(rng, captioner.right, captioner.spread, n_images)
+    probes = _question_counts(rng, n_images)
+    said = np.stack([mention * right, mention * (1.0 - right), 1.0 - mention], axis=-1)
+    truth = rng.multinomial(probes, said / said.sum(axis=-1, keepdims=True))
+    joint = rng.multinomial(truth, judge.confusion()).astype(np.float64)
+    return joint, _token_counts(rng, captioner, mention)
+
+
+def reading_tally(verdicts: Floats, tokens: Floats) -> Floats:
+    """The tally of `READING_COLUMNS`, shape (n_images, 8), from counts of right, wrong and E.
+
+    `verdicts` has the shape (n_images, 3): the joint counts summed over axis 1 for what the judge
+    says, over axis 2 for what is true.
+    """
+    probes, correct, uncertain = verdicts.sum(axis=1), verdicts[:, RIGHT], verdicts[:, ABSENT]
+    density = 1000.0 * correct / (probes * tokens)
+    columns = [probes, correct, uncertain, tokens, probes * tokens, density, density**2]
+    return np.stack([*columns, np.ones_like(probes)], axis=-1)
+
+
+def reading_metrics(sums: Floats) -> Floats:
+    """The eight `READING_METRICS` of column sums of shape (..., 8); NaN where nothing divides.
+
+    Source: CapProbe, section 4 (formulas of the metrics).
+    """
+    probes, correct, uncertain, tokens, probe_tokens, density, squared, images = np.moveaxis(
+        sums, -1, 0
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = density / images
+        deviation = np.sqrt(np.maximum(squared / images - mean**2, 0.0))
+        rows = [
+            correct / probes,
+            correct / (probes - uncertain),
+            uncertain / probes,
+            (probes - uncertain) / probes,
+            tokens / images,
+            mean,
+            1000.0 * correct / probe_tokens,
+            deviation / mean,
+        ]
+    return _defined(np.stack(rows, axis=-1))
+
+
+def expected_reading(captioner: Captioner, judge: ReadingJudge = ReadingJudge()) -> Floats:
+    """The true overall_acc, effective_acc, uncertain_ratio and coverage, shape (4,), exactly.
+
+    >>> expected_reading(Captioner(mention=0.5, right=0.8)).tolist()
+    [0.4, 0.8, 0.5, 0.5]
+    """
+    mention, right = captioner.mention, captioner.right
+    said = np.array([mention * right, mention * (1.0 - right), 1.0 - mention])
+    correct, wrong, uncertain = said @ judge.confusion()
+    answered = correct + wrong
+    return np.array([correct, correct / answered, uncertain, answered])
+
+
+def simulate_rubric(
+    n_images: int,
+    writer: RubricWriter = RubricWriter(),
+    *,
+    judge: RubricJudge = RubricJudge(),
+    seed: int = 0,
+) -> Floats:
+    """The tally of `RUBRIC_COLUMNS`, shape (n_images, 8), as a judge of known errors sees it.
+
+    2 to 7 Must-Right and 2 to 13 Easy-Wrong rubrics an image, as in the published data.
+
+    >>> simulate_rubric(3).shape
+    (3, 8)
+    """
+    rng = np.random.default_rng(seed)
+    must_rate, easy_rate = _paired_betas(rng, writer, n_images)
+    must = rng.choice(_MUST_RIGHT, size=n_images, p=_MUST_RIGHT_SHARES)
+    easy = 2 + rng.binomial(11, 0.4, size=n_images)
+    must_true = rng.binomial(must, judge.called_true(must_rate))
+    easy_true = rng.binomial(easy, judge.called_true(easy_rate))
+    gate, rate = (must_true == must).astype(np.float64), easy_true / easy
+    columns = [must, must_true, easy, easy_true, gate, rate, gate * rate, np.ones(n_images)]
+    return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=-1)
+
+
+def rubric_metrics(sums: Floats) -> Floats:
+    """The seven `RUBRIC_METRICS` of column sums of shape (..., 8); NaN where nothing divides.
+
+    Source: PerceptionRubrics, section 3 (gated score) and figure 6 (reliability gap).
+    """
+    must, must_true, easy, easy_true, gate, rate, score, images = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        atomic = (must_true + easy_true) / (must + easy)
+        rows = [
+            score / images,
+            gate / images,
+            atomic,
+            must_true / must,
+            easy_true / easy,
+            rate / images,
+            gate / images - atomic,
+        ]
+    return _defined(np.stack(rows, axis=-1))
+
+
+def expected_gate_pass(writer: RubricWriter) -> float:
+    """The true gate pass of a captioner under a faultless judge, exactly.
+
+    >>> round(expected_gate_pass(RubricWriter(must_right=0.9, spread=0.0)), 3)
+    0.665
+    """
+    if writer.spread == 0.0:
+        powers = writer.must_right ** _MUST_RIGHT.astype(np.float64)
+        return float(powers @ _MUST_RIGHT_SHARES)
+    size = 1.0 / writer.spread - 1.0
+    steps = np.arange(_MUST_RIGHT.max())
+    moments = np.cumprod((writer.must_right * size + steps) / (size + steps))
+    return float(moments[_MUST_RIGHT - 1] @ _MUST_RIGHT_SHARES)
+
+
+def simulate_direct(
+    n_clusters: int, accuracy: float = 0.45, *, spread: float = 0.3, seed: int = 0
+) -> Floats:
+    """The tally of `DIRECT_COLUMNS`, shape (n_clusters, 2): 1 to 4 questions share a picture.
+
+    >>> simulate_direct(4).shape
+    (4, 2)
+    """
+    rng = np.random.default_rng(seed)
+    probes = rng.choice([1, 2, 3, 4], size=n_clusters, p=[0.7, 0.15, 0.1, 0.05])
+    correct = rng.binomial(probes, _betas(rng, accuracy, spread, n_clusters))
+    return np.stack([probes, correct], axis=-1).astype(np.float64)
+
+
+def direct_metrics(sums: Floats) -> Floats:
+    """Accuracy of column sums of shape (..., 2), as (..., 1); NaN where nothing divides."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _defined(sums[..., 1:2] / sums[..., 0:1])
+
+
+_MUST_RIGHT: Final = np.array([2, 3, 4, 5, 6, 7])
+_MUST_RIGHT_SHARES: Final = np.array([0.03, 0.32, 0.40, 0.21, 0.03, 0.01])
+
+
+def _betas(rng: np.random.Generator, mean: float, spread: float, n: int) -> Floats:
+    """`n` rates whose mean is `mean`; facts that share a rate correlate by `spread`."""
+    if spread == 0.0 or mean in (0.0, 1.0):
+        return np.full(n, mean)
+    size = 1.0 / spread - 1.0
+    return rng.beta(mean * size, (1.0 - mean) * size, size=n)
+
+
+def _paired_betas(rng: np.random.Generator, writer: RubricWriter, n: int) -> tuple[Floats, Floats]:
+    """Two correlated rates an image: their gamma variates have a common part."""
+    means = (writer.must_right, writer.easy_wrong)
+    if writer.spread == 0.0:
+        return np.full(n, means[0]), np.full(n, means[1])
+    size = 1.0 / writer.spread - 1.0
+    wins = _paired_gammas(rng, (means[0] * size, means[1] * size), writer.shared, n)
+    losses = _paired_gammas(rng, ((1 - means[0]) * size, (1 - means[1]) * size), writer.shared, n)
+    must, easy = wins / (wins + losses)
+    return must, easy
+
+
+def _paired_gammas(
+    rng: np.random.Generator, shapes: tuple[float, float], shared: float, n: int
+) -> Floats:
+    common = shared * min(shapes)
+    base = rng.gamma(common, size=n) if common > 0.0 else np.zeros(n)
+    return np.stack([base + rng.gamma(shape - common, size=n) for shape in shapes])
+
+
+def _question_counts(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    """20 to 140 questions an image, most images with few."""
+    return np.rint(20.0 + 120.0 * rng.beta(1.5, 2.0, size=n)).astype(np.int64)
+
+
+def _token_counts(rng: np.random.Generator, captioner: Captioner, mention: Floats) -> Floats:
+    """Lengths of captions: log-normal, longer where more is mentioned."""
+    noise = rng.standard_normal(mention.shape)
+    scale = np.sqrt(captioner.spread * captioner.mention * (1.0 - captioner.mention))
+    pull = captioner.length_pull if scale > 0.0 else 0.0
+    ability = (mention - captioner.mention) / scale if scale > 0.0 else 0.0
+    score = pull * ability + np.sqrt(1.0 - pull**2) * noise
+    return np.maximum(1.0, np.rint(captioner.tokens * np.exp(captioner.tail * score)))
+
+
+def _defined(values: Floats) -> Floats:
+    """The same values with NaN for every infinity: a zero denominator is no number."""
+    return np.where(np.isfinite(values), values, np.nan)
