@@ -1,0 +1,302 @@
+"""What a picture is, told from its signature and headers alone: nothing is decoded.
+
+The walk reads a few bytes at known places, so that a picture that lies as base64 text in a data
+file costs microseconds, whatever its size.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import struct
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+ORIENTATION_TAG = 0x0112
+MOST_PARTS = 4096
+"""Segments or chunks that a walk looks at; a file with more is left to a real decoder."""
+
+_JPEG_END = re.compile(rb"\xff+[^\x00\x01\xff\xd0-\xd7]")
+_NETPBM = re.compile(rb"P[1-6][ \t\r\n]")
+
+
+class Source(Protocol):
+    """Bytes of known number that can be read in any place."""
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes from `start` to `end`, fewer at the end of the source."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RawBytes:
+    """A source that is in memory as it is."""
+
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.data[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Base64Text:
+    """A source in padded standard base64, decoded only where it is read.
+
+    >>> Base64Text(b"U25lbGxlbg==").read(2, 5)
+    b'ell'
+    """
+
+    text: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.text) // 4 * 3 - self.text[-2:].count(b"=")
+
+    def read(self, start: int, end: int) -> bytes:
+        first = start // 3
+        decoded = binascii.a2b_base64(self.text[first * 4 : (end + 2) // 3 * 4])
+        return decoded[start - first * 3 : end - first * 3]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file says about its picture.
+
+    `kind` is `jpeg`, `png`, `webp`, `gif`, `bmp`, `tiff`, `avif`, `jp2` or `ppm`; the headers of
+    the last six are not read. `width` and `height` are as stored, before any turning, 0 when
+    unknown. `plain` means three channels of 8 bits, one frame, no transparency. `orientation` is
+    the EXIF value, 1 to 8. `end` is where the picture ends, None when it does not end properly.
+    `index` is the place (start, end) of a JPEG's list of further pictures.
+    """
+
+    kind: str
+    width: int = 0
+    height: int = 0
+    plain: bool = False
+    animated: bool = False
+    orientation: int = 1
+    exif_broken: bool = False
+    end: int | None = None
+    index: tuple[int, int] | None = None
+    adobe: bool = False
+
+
+def read_header(source: Source) -> Header | None:
+    """What the picture is, or None when no known signature stands at its beginning."""
+    kind = kind_of(source.read(0, 32))
+    reader = {"jpeg": _read_jpeg, "png": _read_png, "webp": _read_webp}.get(kind)
+    if reader is not None:
+        return reader(source)
+    return Header(kind) if kind else None
+
+
+def kind_of(head: bytes) -> str:
+    """The kind of picture that begins with these bytes (12 are enough), or an empty text.
+
+    >>> kind_of(b"GIF89a")
+    'gif'
+    """
+    for signature, kind in _SIGNATURES:
+        if head.startswith(signature):
+            return kind
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "webp"
+    if head[4:8] == b"ftyp" and head[8:12] in {b"avif", b"avis"}:
+        return "avif"
+    return "ppm" if _NETPBM.match(head) else ""
+
+
+_SIGNATURES = (
+    (b"\xff\xd8\xff", "jpeg"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"GIF87a", "gif"),
+    (b"GIF89a", "gif"),
+    (b"BM", "bmp"),
+    (b"II*\0", "tiff"),
+    (b"MM\0*", "tiff"),
+    (b"\0\0\0\x0cjP  \r\n\x87\n", "jp2"),
+    (b"\xff\x4f\xff\x51", "jp2"),
+)
+
+
+def describe_foreign(head: bytes) -> tuple[str, str]:
+    """What bytes are that are no picture, for people, and a hint what to do (often empty)."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:400].lower()
+    if head[4:8] == b"ftyp" and head[8:12].lower() in _HEIC_BRANDS:
+        return "a HEIC photo", "convert it to JPEG or PNG first"
+    if b"<svg" in start and b"<html" not in start:
+        return "an SVG drawing", "render it to PNG first"
+    for signature, what, hint in _FOREIGN:
+        if start.startswith(signature):
+            return what, hint
+    return "no picture", ""
+
+
+_HEIC_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
+_FOREIGN = (
+    (b"<!doctype html", "an HTML page", "download the picture again"),
+    (b"<html", "an HTML page", "download the picture again"),
+    (b"<?xml", "an XML document", ""),
+    (b"{", "a JSON document", "download the picture again"),
+    (b"%pdf", "a PDF document", "render its page to PNG first"),
+    (b"version https://git-lfs", "a Git LFS pointer", "fetch the file itself: git lfs pull"),
+    (b"pk\x03\x04", "a ZIP archive", "unpack it first"),
+    (b"8bps", "a Photoshop document", "export it to PNG first"),
+    (b"http://", "a web address", "download the picture: only data URIs and files are read"),
+    (b"https://", "a web address", "download the picture: only data URIs and files are read"),
+)
+
+
+def find_jpeg_end(data: bytes) -> int | None:
+    """Where the first picture of a JPEG file ends, just after its end marker; None without one."""
+    place = 2
+    while place + 4 <= len(data):
+        found = _JPEG_END.search(data, place)
+        if found is None:
+            return None
+        marker = data[found.end() - 1]
+        if marker == 0xD9:
+            return found.end()
+        length = data[found.end() : found.end() + 2]
+        place = found.end() + int.from_bytes(length, "big")
+    return None
+
+
+def _read_jpeg(source: Source) -> Header:
+    closed = source.read(max(source.size - 2, 0), source.size) == b"\xff\xd9"
+    header, place, exif_seen = Header("jpeg", end=source.size if closed else None), 2, False
+    for _ in range(MOST_PARTS):
+        head = source.read(place, place + 20)
+        if len(head) < 4 or head[0] != 0xFF:
+            break
+        marker = head[1]
+        if marker == 0xFF:
+            place += 1
+            continue
+        end = place + 2 + int.from_bytes(head[2:4], "big")
+        if marker in _FRAMES:
+            return _with_jpeg_frame(header, marker, head)
+        if marker == 0xE1 and head[4:10] == b"Exif\0\0" and not exif_seen:
+            header, exif_seen = _with_exif(header, source, (place + 10, end)), True
+        elif marker == 0xE2 and head[4:8] == b"MPF\0":
+            header = replace(header, index=(place, end))
+        elif marker == 0xEE and head[4:9] == b"Adobe":
+            header = replace(header, adobe=True)
+        place = end
+    return replace(header, end=None)
+
+
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+def _with_jpeg_frame(header: Header, marker: int, head: bytes) -> Header:
+    if len(head) < 10:
+        return replace(header, end=None)
+    bits, height, width, channels = struct.unpack(">BHHB", head[4:10])
+    common = marker in {0xC0, 0xC1, 0xC2}
+    plain = common and bits == 8 and channels == 3
+    return replace(header, width=width, height=height, plain=plain)
+
+
+def _read_png(source: Source) -> Header:
+    header, place = Header("png"), 8
+    for _ in range(MOST_PARTS):
+        head = source.read(place, place + 8)
+        if len(head) < 8:
+            break
+        length, name = int.from_bytes(head[:4], "big"), head[4:]
+        body = place + 8
+        place = body + length + 4
+        if name == b"IHDR":
+            header = _with_png_size(header, source.read(body, body + 10))
+        elif name == b"tRNS":
+            header = replace(header, plain=False)
+        elif name == b"acTL":
+            header = replace(header, plain=False, animated=True)
+        elif name == b"eXIf":
+            header = _with_exif(header, source, (body, body + length))
+        elif name == b"IEND":
+            return replace(header, end=place if place <= source.size else None)
+    return header
+
+
+def _with_png_size(header: Header, body: bytes) -> Header:
+    if len(body) < 10:
+        return header
+    width, height, bits, colour = struct.unpack(">IIBB", body)
+    return replace(header, width=width, height=height, plain=(bits, colour) == (8, 2))
+
+
+def _read_webp(source: Source) -> Header:
+    end = 8 + int.from_bytes(source.read(4, 8), "little")
+    whole = end <= source.size
+    header, place = Header("webp", plain=True, end=end if whole else None), 12
+    for _ in range(MOST_PARTS):
+        head = source.read(place, place + 18)
+        if len(head) < 8 or place >= end:
+            break
+        length = int.from_bytes(head[4:8], "little")
+        if head[:4] == b"EXIF":
+            header = _with_exif(header, source, (place + 8, place + 8 + length))
+        else:
+            header = _with_webp_chunk(header, head[:4], head[8:])
+        place += 8 + length + length % 2
+    return header
+
+
+def _with_webp_chunk(header: Header, name: bytes, body: bytes) -> Header:
+    if name == b"VP8X" and len(body) >= 10:
+        plain, animated = header.plain and not body[0] & 0x12, bool(body[0] & 0x02)
+        width, height = (1 + int.from_bytes(body[i : i + 3], "little") for i in (4, 7))
+        return replace(header, width=width, height=height, plain=plain, animated=animated)
+    if header.width and name in {b"VP8 ", b"VP8L"}:
+        alpha = name == b"VP8L" and len(body) > 4 and bool(body[4] & 0x10)
+        return replace(header, plain=header.plain and not alpha)
+    if name == b"VP8 " and len(body) >= 10:
+        width, height = (n & 0x3FFF for n in struct.unpack("<HH", body[6:10]))
+        return replace(header, width=width, height=height)
+    if name == b"VP8L" and len(body) >= 5:
+        bits = int.from_bytes(body[1:5], "little")
+        width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        return replace(
+            header, width=width, height=height, plain=header.plain and not bits >> 28 & 1
+        )
+    return header
+
+
+def _with_exif(header: Header, source: Source, place: tuple[int, int]) -> Header:
+    orientation = _orientation(source, place)
+    if orientation is None:
+        return replace(header, exif_broken=True)
+    return replace(header, orientation=orientation)
+
+
+def _orientation(source: Source, place: tuple[int, int]) -> int | None:
+    """The orientation that an EXIF block gives, 1 without one, None when the block is broken."""
+    start, end = place
+    if source.read(start, start + 6) == b"Exif\0\0":
+        start += 6
+    head = source.read(start, min(start + 8, end))
+    if len(head) < 8 or head[:4] not in {b"II*\0", b"MM\0*"}:
+        return None
+    order: Literal["little", "big"] = "little" if head[:1] == b"I" else "big"
+    table = start + int.from_bytes(head[4:8], order)
+    count = int.from_bytes(source.read(table, min(table + 2, end)), order)
+    entries = source.read(table + 2, min(table + 2 + 12 * count, end))
+    for i in range(0, len(entries) - 11, 12):
+        if int.from_bytes(entries[i : i + 2], order) == ORIENTATION_TAG:
+            return _orientation_value(entries[i : i + 12], order)
+    return 1 if table + 2 <= end and len(entries) == 12 * count else None
+
+
+def _orientation_value(entry: bytes, order: Literal["little", "big"]) -> int:
+    width = {1: 1, 3: 2, 4: 4}.get(int.from_bytes(entry[2:4], order), 0)
+    value = int.from_bytes(entry[8 : 8 + width], order)
+    return value if 1 <= value <= 8 else 1
