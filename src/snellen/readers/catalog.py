@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from snellen.records import ProtocolName
 
 
@@ -102,3 +104,15 @@ def known() -> tuple[Known, ...]:
     ['mini-reading', 'mini-rubric']
     """
     return tuple(KNOWN.values())
+
+
+def taxonomy() -> Mapping[str, tuple[str, ...]]:
+    """The 37 domains of CapProbe, each with its sub-domains (219 in all).
+
+    >>> len(taxonomy()), sum(len(ones) for ones in taxonomy().values())
+    (37, 219)
+
+    Source: CapProbe, appendix C, table 5.
+    """
+    path = DATA / "capprobe_taxonomy.json"
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])

@@ -44,16 +44,31 @@ class PictureFinder:
 
         Raises: DataError for a picture that is absent or named in a way that cannot work.
         """
+        found = []
+        for one in self.look_over(row, raw, field=field):
+            if isinstance(one, DataError):
+                raise one
+            found.append(one)
+        return tuple(found)
+
+    def look_over(
+        self, row: Row, raw: msgspec.Raw, *, field: str = "image"
+    ) -> list[Image | DataError]:
+        """For each picture of one field, where it is or what is wrong with how it is named."""
         view = memoryview(raw)
         if view.nbytes == 0 or bytes(view[:4]) == b"null":
-            return ()
+            return []
         entries = _list_decoder.decode(raw) if bytes(view[:1]) == b"[" else [raw]
-        found, after = [], 0
+        found: list[Image | DataError] = []
+        after = 0
         for number, entry in enumerate(entries, 1):
-            place = _Place(row, field, number)
-            image, after = self._one(place, entry, after)
-            found.append(image)
-        return tuple(found)
+            try:
+                image, after = self._one(_Place(row, field, number), entry, after)
+            except DataError as error:
+                found.append(error)
+            else:
+                found.append(image)
+        return found
 
     def _one(self, place: _Place, raw: msgspec.Raw, after: int) -> tuple[Image, int]:
         head = bytes(memoryview(raw)[:1])

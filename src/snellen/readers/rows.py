@@ -204,7 +204,8 @@ def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
         return decoder.decode(row.data)
     except msgspec.ValidationError as error:
         field, message = in_words(str(error))
-        raise row.error(message, field=field, hint=_near_miss(row, field, message)) from error
+        hint = _near_miss(row, field, decoder.type) if "missing" in message else ""
+        raise row.error(message, field=field, hint=hint) from error
     except msgspec.DecodeError as error:
         raise row.error(*broken(row)) from error
 
@@ -255,17 +256,13 @@ def in_words(message: str) -> tuple[str, str]:
     return "", message
 
 
-def _near_miss(row: Row, field: str, message: str) -> str:
+def _near_miss(row: Row, field: str, schema: Any) -> str:
     """For a missing field, the key of the row that looks like a slip of the pen for it."""
     from difflib import get_close_matches
 
-    if "missing" not in message:
-        return ""
-    try:
-        keys = list(msgspec.json.decode(row.data, type=dict[str, msgspec.Raw]))
-    except msgspec.DecodeError:
-        return ""
-    near = get_close_matches(field, keys, n=1)
+    valid = {one.name for one in msgspec.structs.fields(schema)}
+    keys = msgspec.json.decode(row.data, type=dict[str, msgspec.Raw]).keys()
+    near = get_close_matches(field, keys - valid, n=1)
     return f"did you mean it by `{near[0]}`?" if near else f"the row has: {', '.join(keys)}"
 
 

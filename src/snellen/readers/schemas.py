@@ -149,23 +149,32 @@ def question_faults(row: QuestionRow) -> Iterator[Fault]:
         hint = nearest(row.category, CATEGORIES)
         yield Fault("category", f"{row.category!r} is none of the ten categories", hint)
     if was_read(row.options):
-        yield from option_faults(row.options, row.answer)
+        yield from option_faults(row.options)
     if was_read(row.answer) and (row.answer not in LETTERS or len(row.answer) != 1):
         yield Fault("answer", f"expected one letter A to D, found {row.answer!r}")
 
 
-def option_faults(options: list[str], answer: str) -> Iterator[Fault]:
-    """What is wrong with four options, of which `answer` names one by its letter."""
+def option_faults(options: list[str]) -> Iterator[Fault]:
+    """What is wrong with the options of a question."""
     if len(options) != len(LETTERS):
         yield Fault("options", f"expected 4 options, found {len(options)}")
-    first: dict[str, str] = {}
-    for letter, option in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", options, strict=False):
+    for number, option in enumerate(options, 1):
         if not option.strip():
-            yield Fault("options", f"option {letter} is empty")
-            continue
-        twin = first.setdefault(" ".join(option.split()).casefold(), letter)
-        if twin != letter:
-            right = answer in (twin, letter)
+            yield Fault("options", f"option {number} is empty")
+
+
+def twin_faults(row: QuestionRow) -> Iterator[Fault]:
+    """Options that say the same, which a check names and loading lets pass.
+
+    Upper and lower case differ: a question about a sign may turn on it.
+    """
+    if not was_read(row.options):
+        return
+    first: dict[str, str] = {}
+    for letter, option in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", row.options, strict=False):
+        twin = first.setdefault(" ".join(option.split()), letter)
+        if twin != letter and option.strip():
+            right = row.answer in (twin, letter)
             what = "the right answer is also another option" if right else "two options are equal"
             yield Fault("options", f"{what}: {twin} and {letter} are both {option.strip()!r}")
 

@@ -1,0 +1,164 @@
+"""Collects what is wrong with the rows of a benchmark, as much of each row as can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from snellen.errors import DataError, ImageError
+from snellen.readers.pictures import PictureFinder
+from snellen.readers.rows import Row, broken, in_words, read_rows
+from snellen.readers.schemas import Fault, nearest, was_read
+from snellen.readers.selection import taken
+from snellen.records import Image
+
+S = TypeVar("S", bound=Struct)
+
+Look = Callable[[Image], object]
+"""Decodes a picture; raises ImageError for one that cannot be shown to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: `message` is a whole line that names file, row and field."""
+
+    file: str
+    row: int | None
+    field: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Findings:
+    """The problems found so far; a field that no schema knows is told once a file, not a row."""
+
+    def __init__(self, look: Look | None, spool: Path) -> None:
+        self.spool = spool
+        self._look = look
+        self._looked: set[str] = set()
+        self._problems: list[Problem] = []
+        self._unknown: set[tuple[str, str]] = set()
+        self._ids: dict[tuple[str, str], Row] = {}
+
+    def note(self, error: DataError) -> None:
+        self._problems.append(
+            Problem(error.file, error.row, error.field, error.message, error.hint)
+        )
+
+    def note_unknown(self, row: Row, key: str, valid: Sequence[str]) -> None:
+        if (row.file.name, key) not in self._unknown:
+            self._unknown.add((row.file.name, key))
+            self.note(row.error("no such field is known", field=key, hint=nearest(key, valid)))
+
+    def claim(self, row: Row, field: str, value: Any) -> bool:
+        """Takes an id; False, and noted, when it is taken or could not be read."""
+        if not was_read(value):
+            return False
+        slim = replace(row, data=b"")
+        before = self._ids.setdefault((field, str(value)), slim)
+        if before is not slim:
+            self.note(row.error(taken(before, value, field), field=field))
+        return before is slim
+
+    def look_at(self, finder: PictureFinder, row: Row, raw: Any, field: str = "image") -> None:
+        """Notes pictures that are absent, and, where they can be decoded, broken ones."""
+        if not was_read(raw):
+            return
+        for one in finder.look_over(row, raw, field=field):
+            if isinstance(one, DataError):
+                self.note(one)
+            elif self._look is not None and one.digest not in self._looked:
+                self._looked.add(one.digest)
+                self._decode(row, one, field)
+
+    def _decode(self, row: Row, image: Image, field: str) -> None:
+        assert self._look is not None
+        try:
+            self._look(image)
+        except ImageError as error:
+            self.note(row.error(error.message, field=field, hint=error.hint))
+
+    def all(self) -> list[Problem]:
+        return self._problems
+
+
+def records_of(
+    files: Iterable[Path],
+    schema: type[S],
+    faults: Callable[[S], Iterator[Fault]],
+    found: Findings,
+) -> Iterator[tuple[Row, S]]:
+    """Each row of the files that is an object, its unreadable fields unset, its faults noted."""
+    for path in files:
+        try:
+            for row in read_rows(path, spool=found.spool):
+                record = _record(row, schema, found)
+                if record is None:
+                    continue
+                for fault in faults(record):
+                    found.note(row.error(fault.message, field=fault.field, hint=fault.hint))
+                yield row, record
+        except DataError as error:
+            found.note(error)
+
+
+def _record(row: Row, schema: type[S], found: Findings) -> S | None:
+    try:
+        raws = msgspec.json.decode(row.data, type=dict[str, Raw])
+    except msgspec.ValidationError as error:
+        found.note(row.error(in_words(str(error))[1], hint="one JSON object a line is expected"))
+        return None
+    except msgspec.DecodeError:
+        found.note(row.error(*broken(row)))
+        return None
+    fields = {field.name: field for field in msgspec.structs.fields(schema)}
+    for key in raws:
+        if key not in fields:
+            found.note_unknown(row, key, list(fields))
+    _check_twice(row, found)
+    values = {name: _value(row, field, raws, found) for name, field in fields.items()}
+    return schema(**values)
+
+
+def _value(
+    row: Row, field: msgspec.structs.FieldInfo, raws: Mapping[str, Raw], found: Findings
+) -> Any:
+    raw = raws.get(field.name)
+    if raw is None:
+        if not field.required:
+            return field.default
+        found.note(row.error("the field is missing", field=field.name))
+        return UNSET
+    try:
+        return msgspec.json.decode(raw, type=field.type)
+    except msgspec.ValidationError as error:
+        place, message = in_words(str(error))
+        found.note(row.error(message, field=f"{field.name}{place}"))
+    except msgspec.DecodeError:
+        found.note(row.error(*broken(row), field=field.name))
+    return UNSET
+
+
+def _check_twice(row: Row, found: Findings) -> None:
+    """Notes keys that an object has twice, which JSON readers silently overwrite."""
+
+    def pairs(entries: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in entries:
+            if key in seen:
+                found.note(row.error("the field stands twice in one object", field=key))
+            seen.add(key)
+
+    try:
+        json.loads(row.data, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return
