@@ -31,7 +31,6 @@ from snellen.failures import (
     secrets_of,
 )
 from snellen.records import Answer, CallFailure, FailureKind, Reply, Request
-from snellen.replies import split_thinking
 from snellen.wire import (
     RESERVED,
     Dialect,
@@ -42,6 +41,7 @@ from snellen.wire import (
     learn,
     plain_messages,
     read_reply,
+    take_off_thoughts,
 )
 
 if TYPE_CHECKING:
@@ -428,7 +428,7 @@ def _as_answer(said: Any, *, latency_s: float) -> Answer:
     if not isinstance(said, str):
         text = f"the model function gave {type(said).__name__}; it must give str or Reply"
         return CallFailure("bad_reply", text, latency_s=latency_s)
-    thought, text = split_thinking(said)
+    thought, text = take_off_thoughts(said)
     return Reply(text=text, reasoning=thought, latency_s=latency_s)
 
 

@@ -19,13 +19,14 @@ import msgspec
 from snellen.records import CallFailure, FailureKind
 
 MESSAGE_LENGTH = 300
+LONGEST_PAGE = 20_000  # bytes of an HTML page that are looked at
 SHORTEST_PIECE = 6  # characters of a key that must not be shown in a row
 
 _SECRET_NAME = re.compile(r"key|token|secret|sig|auth|passw|credential|cookie", re.IGNORECASE)
 _PICTURE = re.compile(r"data:[\w/+.-]*;base64,[A-Za-z0-9+/=_\\-]*")
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{120,}")
 _BEARER = re.compile(r"\b(bearer|basic)\s+[^\s\"',;)}]+", re.IGNORECASE)
-_MASKED = re.compile(r"[^\s\"'`:=]*\*{2,}[^\s\"'`,.;]*")
+_MASKED = re.compile(r"[^\s\"'`:=]{0,80}\*{2,}[^\s\"'`,.;]*")
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
@@ -53,7 +54,7 @@ def read_error(body: bytes) -> ErrorBody:
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        text = body.decode("utf-8", "replace")
+        text = body[:LONGEST_PAGE].decode("utf-8", "replace")
         return ErrorBody(message=unescape(_MARKUP.sub(" ", text)).strip())
     if isinstance(value, list) and value:
         value = value[0]
@@ -221,9 +222,9 @@ def one_line(text: str, secrets: Iterable[str] = ()) -> str:
     >>> one_line("no  such\\nkey: sk-0123456789", ["sk-0123456789"])
     'no such key: ***'
     """
-    text = _PICTURE.sub("(picture)", text)
-    text = scrub("".join(c if c.isprintable() else " " for c in text), secrets)
-    text = " ".join(_LONG_RUN.sub("(data)", text).split())
+    text = _LONG_RUN.sub("(data)", _PICTURE.sub("(picture)", text))
+    text = "".join(c if c.isprintable() else " " for c in text)
+    text = " ".join(scrub(text, secrets).split())
     return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"
 
 
@@ -318,13 +319,17 @@ def read_failure(refusal: Refusal, *, url: str, secrets: Iterable[str] = ()) -> 
     'unknown_model'
     """
     error = read_error(refusal.body)
-    kind = failure_kind(refusal.status, error)
-    said = error.message or _phrase(refusal.status)
+    status = refusal.status
+    if status == 200 and re.fullmatch(r"[45]\d\d", error.code):
+        # Gateways pass on the status of the server behind them in a body of status 200.
+        status = int(error.code)
+    kind = failure_kind(status, error)
+    said = error.message or _phrase(status)
     hint = _hint(refusal, error, url)
     return CallFailure(
         kind=kind,
-        message=one_line(f"HTTP {refusal.status}: {hint}{said}", secrets),
-        status=refusal.status,
+        message=one_line(f"HTTP {status}: {hint}{said}", secrets),
+        status=status,
         retry_after_s=retry_after_s(refusal.headers),
         latency_s=refusal.latency_s,
     )

@@ -274,11 +274,21 @@ def _read_message(message: _Message) -> tuple[str, str | None, bool]:
         thought = thought or _join(content, "thinking")
         refusal = refusal or _join(content, "refusal")
         content = _join(content, "text")
-    found, text = split_thinking(content or "")
+    found, text = take_off_thoughts(content or "")
     if found is not None:
         thought = f"{thought}\n{found}" if thought else found
     refused = refusal is not None and not text.strip()
     return (refusal or text if refused else text), thought, refused
+
+
+def take_off_thoughts(text: str) -> tuple[str | None, str]:
+    """A leading think block (None if there is none), and the rest without the break between them.
+
+    >>> take_off_thoughts("<think>Hm</think>\\n\\nRed.")
+    ('Hm', 'Red.')
+    """
+    thought, rest = split_thinking(text)
+    return (None, text) if thought is None else (thought, rest.lstrip())
 
 
 def _join(parts: Sequence[_Part], name: str) -> str | None:
@@ -312,7 +322,7 @@ def _first_token(logprobs: _Logprobs | None) -> Mapping[str, float] | None:
 
 _REFUSED = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|not allowed|unexpected"
-    r"|instead|\binvalid\b|\bextra\b|does not take|not available|additional propert|only the default"
+    r"|instead|\binvalid\b|\bextra\b|does not take|not available|additional propert|only the def"
 )
 _SCHEMA_WORDS = ("response_format", "json_schema", "structured output", "guided", "grammar")
 

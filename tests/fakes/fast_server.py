@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import re
 import subprocess
@@ -187,10 +188,8 @@ def main() -> None:
     pairs = [rule.partition("=") for rule in options.rule]
     rules = [(piece.encode(), _response(completion(text))) for piece, _, text in pairs]
     state = State(_response(completion(options.answer)), rules, options.delay_ms / 1000)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve(state, options.port))
-    except KeyboardInterrupt:
-        pass
 
 
 if __name__ == "__main__":
