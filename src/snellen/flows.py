@@ -1,22 +1,28 @@
-"""What a flow is: a generator that yields requests or child flows and never touches the world.
+"""What a flow is, and the two flows that every protocol is made of.
 
-A flow yields a list of `Request`s, or a list of child flows, and is sent the list of answers or of
-the children's results, in the same order. What it returns is its result.
+A flow is a generator that never touches the world. It yields a list of `Request`s, or a list of
+child flows, and is sent the list of answers or of the children's results, in the same order. What
+it returns is its result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from snellen.records import Answer, Request
+from snellen.records import Answer, CallFailure, Message, Reply, ReplyRow, Request, Usage
+from snellen.replies import Parsed, blank_reason
 
 R = TypeVar("R")
 Flow = Generator[Any, Any, R]
+Given = Mapping[tuple[str, int], ReplyRow]
+
+REASKS = 2
 
 
 def run_by_hand(flow: Flow[R], answer: Callable[[Request], Answer]) -> R:
-    """Drives a flow without any I/O: `answer` plays model and judge. For tests and for simulation.
+    """Drives a flow without any I/O: `answer` plays model and judge. For tests and simulation.
 
     >>> from snellen.records import Message, Reply, Request
     >>> def hello():
@@ -33,3 +39,118 @@ def run_by_hand(flow: Flow[R], answer: Callable[[Request], Answer]) -> R:
             result: R = stop.value
             return result
         sent = [answer(w) if isinstance(w, Request) else run_by_hand(w, answer) for w in wanted]
+
+
+def ask_model(
+    request: Request, item_id: str, *, repeat: int = 0, given: Given | None = None
+) -> Flow[ReplyRow]:
+    """The model's reply to one item; from `given`, without a call, where replies exist already.
+
+    Blank replies keep the reason why they are blank as their status (`contract`: blank replies).
+    """
+    if given is not None:
+        row = given.get((item_id, repeat)) or given.get((item_id, 0))
+        if row is None:
+            return ReplyRow(item_id, None, status="failed:no_reply", repeat=repeat)
+        return replace(row, repeat=repeat)
+    [answer] = yield [request]
+    return reply_row(answer, item_id, repeat=repeat)
+
+
+def reply_row(answer: Answer, item_id: str, *, repeat: int = 0) -> ReplyRow:
+    """An answer of the model as a row; its tokens are counted later."""
+    if isinstance(answer, CallFailure):
+        return ReplyRow(
+            item_id,
+            None,
+            status=f"failed:{answer.kind}",
+            reasoning=answer.message,
+            latency_s=answer.latency_s,
+            repeat=repeat,
+        )
+    blank = blank_reason(
+        answer.text,
+        reasoning=answer.reasoning,
+        finish_reason=answer.finish_reason,
+        refusal=answer.refusal,
+    )
+    return ReplyRow(
+        item_id,
+        answer.text.strip(),
+        reasoning=answer.reasoning,
+        finish_reason=answer.finish_reason,
+        usage=answer.usage,
+        latency_s=answer.latency_s,
+        status=blank or "ok",
+        repeat=repeat,
+    )
+
+
+def failed_reason(row: ReplyRow) -> str | None:
+    """Why an item has no reply to judge (`model_timeout` ...), or None."""
+    return f"model_{row.status[7:]}" if row.status.startswith("failed:") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge said in the end: the parsed reply of the last ask, or why there is none.
+
+    `reason` is None when `parsed` has a value; else `judge_KIND` for a failed call or
+    `unreadable_WHY`. `usage` adds up all asks.
+    """
+
+    parsed: Parsed
+    reason: str | None
+    raw: str = ""
+    usage: Usage = Usage()
+    reply: Reply | None = None
+
+
+def ask_judge(
+    request: Request,
+    parse: Callable[[Reply], Parsed],
+    *,
+    remind: str,
+    reasks: int = REASKS,
+) -> Flow[Judged]:
+    """One judgement; an unreadable reply is asked again with a reminder at the request's end."""
+    usage = Usage()
+    judged = Judged(Parsed(None), "judge_not_asked")
+    for ask in range(reasks + 1):
+        [answer] = yield [request if ask == 0 else again(request, ask, remind)]
+        if isinstance(answer, CallFailure):
+            return Judged(Parsed(None), f"judge_{answer.kind}", answer.message, usage)
+        usage = add_usage(usage, answer.usage)
+        parsed = parse(answer)
+        reason = None if parsed.value is not None else f"unreadable_{parsed.reason}"
+        judged = Judged(parsed, reason, answer.text, usage, answer)
+        if reason is None:
+            break
+    return judged
+
+
+def again(request: Request, ask: int, reminder: str) -> Request:
+    """The same request with a reminder at its end, so that its prefix stays as it was."""
+    *before, last = request.messages
+    ended = Message(last.role, (*last.parts, "\n\n" + reminder))
+    if isinstance(last.parts[-1], str):
+        ended = Message(last.role, (*last.parts[:-1], f"{last.parts[-1]}\n\n{reminder}"))
+    return replace(request, messages=(*before, ended), ask=ask)
+
+
+def add_usage(a: Usage, b: Usage) -> Usage:
+    """Two usages added; a count is None only where both are.
+
+    >>> add_usage(Usage(prompt=3), Usage(prompt=4, completion=1))
+    Usage(prompt=7, completion=1, reasoning=None, cached=None)
+    """
+    return Usage(
+        _add(a.prompt, b.prompt),
+        _add(a.completion, b.completion),
+        _add(a.reasoning, b.reasoning),
+        _add(a.cached, b.cached),
+    )
+
+
+def _add(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else a + b

@@ -1,0 +1,216 @@
+"""The journal: every finished call of a run, one unbuffered write before anything uses its reply.
+
+A row that was written survives `kill -9`. Everything else in a run folder can be rebuilt from it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+
+from snellen.errors import DataError, RunFolderError
+from snellen.records import Answer, CallFailure, Reply
+
+T = TypeVar("T")
+
+SYNC_EVERY_S = 5.0
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One finished call: its address, its request key, and its reply or failure."""
+
+    item: str
+    repeat: int
+    purpose: str
+    probe: str
+    ask: int
+    key: str
+    role: str
+    reply: Reply | None = None
+    failure: CallFailure | None = None
+    cached: bool = False
+    tries: int = 1
+    at: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where it stands in the run, as `keys.address` gives it."""
+        return "\x1f".join((self.item, str(self.repeat), self.purpose, self.probe, str(self.ask)))
+
+    @property
+    def answer(self) -> Answer:
+        """Its reply, or its failure."""
+        answer = self.reply if self.reply is not None else self.failure
+        assert answer is not None
+        return answer
+
+
+def now() -> str:
+    """The time as RFC 3339 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class AppendFile:
+    """A JSON-lines file that is only ever appended to, a row a write; a torn tail is cut off."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.torn = _cut_torn_tail(path)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._synced_at = time.monotonic()
+
+    def append(self, row: Any) -> None:
+        """Writes one row; when this returns, the row outlives the process."""
+        data = _encode(row) + b"\n"
+        written = os.write(self._fd, data)
+        while written < len(data):
+            written += os.write(self._fd, data[written:])
+        if time.monotonic() - self._synced_at > SYNC_EVERY_S:
+            os.fsync(self._fd)
+            self._synced_at = time.monotonic()
+
+    def close(self) -> None:
+        """Syncs to the disk and closes."""
+        if self._fd >= 0:
+            os.fsync(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _cut_torn_tail(path: Path) -> int:
+    """Cuts what follows the last newline; how many bytes that were."""
+    try:
+        with path.open("rb+") as file:
+            size = file.seek(0, os.SEEK_END)
+            keep = _end_of_last_line(file, size)
+            if keep < size:
+                file.truncate(keep)
+            return size - keep
+    except FileNotFoundError:
+        return 0
+
+
+def _end_of_last_line(file: Any, size: int) -> int:
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return int(start + found + 1)
+        end = start
+    return 0
+
+
+def read_rows(path: Path, kind: type[T]) -> Iterator[T]:
+    """The rows of a JSON-lines file; a torn last line is left out.
+
+    Raises:
+        DataError: a line before the last is no valid row.
+    """
+    decoder = msgspec.json.Decoder(kind)
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            if line.strip():
+                yield _decode(decoder, line, path=path, number=number)
+
+
+def _decode(decoder: msgspec.json.Decoder[T], line: bytes, *, path: Path, number: int) -> T:
+    try:
+        return decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise DataError(
+            f"is no valid row: {error}",
+            file=path,
+            row=number,
+            hint="the file was changed by hand or by another program; restore it, or start anew",
+        ) from error
+
+
+class FolderLock:
+    """Holds a run folder against a second writer for as long as this process lives."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        if not _try_lock(self._fd):
+            owner = os.read(self._fd, 32).decode(errors="replace").strip()
+            os.close(self._fd)
+            raise RunFolderError(
+                f"run folder {folder} is in use by process {owner or 'unknown'}",
+                hint="wait until it ends, or choose another --out",
+            )
+        os.ftruncate(self._fd, 0)
+        os.write(self._fd, str(os.getpid()).encode())
+
+    def release(self) -> None:
+        """Lets the folder go."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # a system without flock: two writers are then the user's own care
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+class Journal:
+    """The open journal of one run folder, held against a second writer.
+
+    `torn` is the number of bytes of a half-written last row that were dropped on opening.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FolderLock(folder)
+        path = folder / "calls.jsonl"
+        self._file = AppendFile(path)
+        self.torn = self._file.torn
+        self._rows = {row.address: row for row in read_rows(path, CallRow)}
+        self.n_stored = len(self._rows)
+
+    def take(self, address: str) -> CallRow | None:
+        """The stored call at an address, given out once."""
+        return self._rows.pop(address, None)
+
+    def append(self, row: CallRow) -> None:
+        """Writes a finished call."""
+        self._file.append(row)
+
+    def close(self) -> None:
+        """Syncs, closes and releases the folder."""
+        self._file.close()
+        self._lock.release()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

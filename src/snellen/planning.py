@@ -1,0 +1,272 @@
+"""From what a user asks for to a plan: benchmark, endpoints, protocol options, folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from snellen import templates
+from snellen.cache import ResponseCache
+from snellen.client import CallableModel, Caller, ChatClient, chat_url
+from snellen.embedded import EmbeddedJudge
+from snellen.errors import UsageError
+from snellen.failures import public_url
+from snellen.flows import Given
+from snellen.media import PictureRules
+from snellen.pacing import RetryPolicy
+from snellen.protocols import PROTOCOLS, DirectOptions, Options, ReadingOptions, RubricOptions
+from snellen.readers import LoadOptions, load_benchmark
+from snellen.records import Benchmark
+from snellen.results import Party
+from snellen.runs import DEFAULT_MAX_UNSCORED, Plan
+from snellen.scheduler import Binding, DriveOptions
+from snellen.settings import (
+    Endpoint,
+    EndpointWish,
+    Settings,
+    cache_folder,
+    encoder_path,
+    endpoint_of,
+    load_settings,
+)
+
+EMBEDDED = "embedded"
+EMBEDDED_AT_ONCE = 4096
+# Judges are asked not to think aloud where the endpoint knows how; it is given up when refused.
+THINKING_OFF = {"chat_template_kwargs": {"enable_thinking": False}}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A run as a user asks for it: the same words as the command's options.
+
+    `model` and `judge` are names, or Python callables that take OpenAI-style messages and give a
+    text. `replies` are replies that exist already, by (id, repeat). None means the default.
+    """
+
+    benchmark: str
+    out: str | Path
+    model: str | Callable[..., Any] = ""
+    api_url: str = ""
+    api_key: str = field(default="", repr=False)
+    api_key_env: str = ""
+    judge: str | Callable[..., Any] = ""
+    judge_url: str = ""
+    judge_key: str = field(default="", repr=False)
+    judge_key_env: str = ""
+    data: str | None = None
+    replies: Given | None = None
+    config: str | Path | None = None
+    load: LoadOptions = field(default_factory=LoadOptions)
+    seed: int = 0
+    repeat: int = 1
+    concurrency: int | None = None
+    max_cost: float | None = None
+    max_unscored: float = DEFAULT_MAX_UNSCORED
+    max_tries: int = 6
+    cache: bool = True
+    params: Mapping[str, Any] = field(default_factory=dict)
+    judge_params: Mapping[str, Any] = field(default_factory=dict)
+    judge_thinking: bool = False
+    max_pixels: int | None = None
+    reasks: int = 2
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    describe_prompt: str | Path | None = None
+    judge_prompt: str | Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A model or judge ready to be called, and how it stands in `run.json`."""
+
+    party: Party
+    binding: Binding
+
+
+def make_plan(request: RunRequest) -> Plan:
+    """Loads the benchmark and binds model and judge.
+
+    Raises:
+        UsageError: something needed was not said, or two things exclude each other.
+        SettingsError, DataError, TemplateError: what a file or a setting has wrong.
+    """
+    load = replace(request.load, seed=request.seed, cache=str(cache_folder()))
+    benchmark = load_benchmark(request.benchmark, request.data, options=load)
+    if not benchmark.items:
+        raise UsageError(
+            f"no item of {benchmark.name} is left to evaluate", hint="check --subset and --limit"
+        )
+    options = protocol_options(request, benchmark)
+    rules = PictureRules(max_pixels=request.max_pixels)
+    settings = load_settings(request.config)
+    model = bind_model(request, settings, rules)
+    judge = bind_judge(request, benchmark, settings)
+    return Plan(
+        benchmark=benchmark,
+        options=options,
+        model=model.party,
+        judge=judge.party,
+        bindings={"model": model.binding, "judge": judge.binding},
+        out=Path(request.out),
+        seed=request.seed,
+        repeats=request.repeat,
+        drive=DriveOptions(
+            retry=RetryPolicy(max_tries=request.max_tries),
+            max_cost_usd=request.max_cost,
+            seed=request.seed,
+        ),
+        cache=ResponseCache(cache_folder() / "replies.sqlite") if request.cache else None,
+        max_unscored=request.max_unscored,
+        rules=rules,
+        settings=recorded_options(request, benchmark),
+    )
+
+
+def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
+    """The protocol's own options, from the request's `protocol` words and prompt files.
+
+    Raises:
+        UsageError: an option does not belong to this benchmark's protocol.
+    """
+    kinds: dict[str, type[Options]] = {
+        "direct": DirectOptions,
+        "reading": ReadingOptions,
+        "rubric": RubricOptions,
+    }
+    kind = kinds[benchmark.protocol]
+    wanted: dict[str, Any] = dict(request.protocol)
+    if request.describe_prompt is not None:
+        wanted["describe"] = templates.from_file(request.describe_prompt)
+    if request.judge_prompt is not None:
+        wanted["judge"] = templates.from_file(request.judge_prompt)
+    valid = kind.__dataclass_fields__
+    for name in wanted:
+        if name not in valid:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(
+                f"{option} has no meaning for {benchmark.name}, a {benchmark.protocol} benchmark",
+                hint="leave it out",
+            )
+    return kind(**wanted, reasks=request.reasks, given=request.replies)
+
+
+def recorded_options(request: RunRequest, benchmark: Benchmark) -> dict[str, Any]:
+    """The options that change numbers, for `run.json`."""
+    recorded = {k: v for k, v in request.protocol.items() if v not in (None, "", False)}
+    recorded["reasks"] = request.reasks
+    if request.replies is not None:
+        recorded["replies"] = "given"
+    return recorded
+
+
+def bind_model(request: RunRequest, settings: Settings, rules: PictureRules) -> Bound:
+    """The model under test; replies that are given need none."""
+    if request.replies is not None and not request.api_url:
+        name = str(request.model) if isinstance(request.model, str) and request.model else "replies"
+        return _offline(name, _NoModel())
+    if callable(request.model):
+        return _callable(request.model)
+    if not request.model:
+        raise UsageError(
+            "no model: nothing says whose eyes are tested",
+            hint="give --model NAME --api-url URL, or --replies FILE with replies that exist",
+        )
+    wish = EndpointWish(
+        request.model,
+        request.api_url,
+        key=request.api_key,
+        key_env=request.api_key_env,
+        concurrency=request.concurrency,
+        params=request.params,
+    )
+    return _remote(endpoint_of(wish, settings), rules)
+
+
+def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) -> Bound:
+    """The judge: an endpoint, the embedded one, or a Python callable."""
+    if callable(request.judge):
+        return _callable(request.judge)
+    if not request.judge:
+        raise UsageError(
+            "no judge: nothing says who reads the replies",
+            hint="give --judge NAME [--judge-url URL], or --judge embedded for the offline one "
+            "(low fidelity)",
+        )
+    if request.judge == EMBEDDED:
+        return bind_embedded()
+    protocol = PROTOCOLS[benchmark.protocol]
+    defaults = {
+        "temperature": protocol.judge_temperature,
+        "max_tokens": protocol.judge_max_tokens,
+    }
+    table = settings.models.get(request.judge)
+    named = {} if table is None else table.params
+    if "max_completion_tokens" in {**named, **request.judge_params}:
+        del defaults["max_tokens"]
+    wish = EndpointWish(
+        request.judge,
+        request.judge_url or ("" if table is not None and table.url else request.api_url),
+        key=request.judge_key or ("" if request.judge_url else request.api_key),
+        key_env=request.judge_key_env or ("" if request.judge_url else request.api_key_env),
+        concurrency=request.concurrency,
+        params={**defaults, **named, **request.judge_params},
+    )
+    endpoint = endpoint_of(wish, settings)
+    if not request.judge_thinking:
+        soft = {k: v for k, v in THINKING_OFF.items() if k not in endpoint.params}
+        endpoint = replace(endpoint, soft_params=soft)
+    return _remote(endpoint, PictureRules())
+
+
+def bind_embedded() -> Bound:
+    """The offline judge; its numbers are marked as low fidelity."""
+    judge = EmbeddedJudge(model_path=encoder_path())
+    endpoint = Endpoint(
+        EMBEDDED, url="embedded:", model=judge.version, concurrency=EMBEDDED_AT_ONCE
+    )
+    party = Party(EMBEDDED, model=judge.version, fidelity=judge.fidelity)
+    return Bound(party, Binding(judge, endpoint, cacheable=False, shares_prefix=False))
+
+
+def _remote(endpoint: Endpoint, rules: PictureRules) -> Bound:
+    endpoint = replace(endpoint, url=chat_url(endpoint.url)) if "@" not in endpoint.url else endpoint
+    client: Caller = ChatClient(endpoint)
+    party = Party(
+        endpoint.name,
+        url=public_url(endpoint.url),
+        model=endpoint.model,
+        params={**endpoint.soft_params, **endpoint.params},
+        family=endpoint.family,
+        license=endpoint.license,
+        released=endpoint.released,
+        revision=endpoint.revision,
+        quantization=endpoint.quantization,
+    )
+    public = replace(endpoint, url=public_url(endpoint.url), key="", headers={})
+    return Bound(party, Binding(client, public, rules))
+
+
+def _callable(function: Callable[..., Any]) -> Bound:
+    name = getattr(function, "__name__", type(function).__name__)
+    return _offline(name, CallableModel(function))
+
+
+def _offline(name: str, caller: Caller) -> Bound:
+    """Something that is called in this process: nothing of it is cached between runs."""
+    endpoint = Endpoint(name, url=f"python:{name}", model=name)
+    return Bound(Party(name, model=name), Binding(caller, endpoint, cacheable=False))
+
+
+class _NoModel:
+    """Stands where a model would be when all replies are given."""
+
+    async def call(self, request: Any, pictures: Any) -> Any:
+        """Is never reached: flows take the given replies."""
+        raise UsageError(
+            "a reply was asked for where all replies are given", hint="report this as a defect"
+        )
+
+    async def close(self) -> None:
+        """Has nothing to close."""

@@ -1,0 +1,281 @@
+"""The direct protocol (PerceptionBench): a question about pictures, judged right or wrong.
+
+Source: PerceptionBench (arXiv 2607.24957) and its public evaluation notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snellen.flows import REASKS, Flow, Given, Judged, ask_judge, ask_model, failed_reason
+from snellen.records import (
+    GradeTask,
+    Image,
+    Item,
+    Message,
+    Outcome,
+    Reply,
+    ReplyRow,
+    Request,
+    Verdict,
+)
+from snellen.replies import Parsed, fence, normalize_escape, official_verdict, parse_verdict
+from snellen.tallies import (
+    Array,
+    Formula,
+    Metric,
+    ProbeTable,
+    Sums,
+    Tally,
+    column,
+    pool,
+    quotient,
+    ratio,
+)
+from snellen.templates import Template, bundled
+
+_MARK = re.compile(r"<\|image_(\d+)\|>")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectOptions:
+    """How questions are asked and judged.
+
+    `hint` sends an item's non-blank hint as system message. `parser` is `snellen` or `official`.
+    `exact_match` spares the judge where reply and reference are equal but for case and space.
+    `control` is "" or `no-image`.
+    """
+
+    judge: Template = field(default_factory=lambda: bundled("direct_judge"))
+    remind: Template = field(default_factory=lambda: bundled("remind_verdict"))
+    hint: bool = True
+    parser: str = "snellen"
+    exact_match: bool = False
+    control: str = ""
+    reasks: int = REASKS
+    given: Given | None = None
+
+    @property
+    def prompts(self) -> Mapping[str, Template]:
+        """The prompts that this run uses, by purpose; the question itself is the data's."""
+        return {"verdict": self.judge, "reminder": self.remind}
+
+
+def interleave(text: str, images: tuple[Image, ...]) -> tuple[str | Image, ...]:
+    """Text and pictures in the order in which they are sent.
+
+    `<|image_N|>` counts from 1; a repeated mark repeats its picture, a mark out of range stays in
+    the text, pictures without a mark follow at the end, texts are not stripped.
+    Source: PerceptionBench, official message builder.
+
+    >>> a, b = Image("a", "", ""), Image("b", "", "")
+    >>> interleave("<|image_2|>Which? <|image_9|>", (a, b)) == (b, "Which? <|image_9|>", a)
+    True
+    """
+    parts: list[str | Image] = []
+    used: set[int] = set()
+    position = 0
+    for mark in _MARK.finditer(text):
+        number = int(mark.group(1))
+        if not 1 <= number <= len(images):
+            continue
+        if mark.start() > position:
+            parts.append(text[position : mark.start()])
+        parts.append(images[number - 1])
+        used.add(number)
+        position = mark.end()
+    if position < len(text):
+        parts.append(text[position:])
+    parts.extend(image for n, image in enumerate(images, 1) if n not in used)
+    return tuple(parts) or (text,)
+
+
+def ask(item: Item, options: DirectOptions) -> Request:
+    """The request that asks a model the question, with its hint as system message."""
+    images = () if options.control == "no-image" else item.images
+    text = item.text if images else _MARK.sub("", item.text)
+    messages = [Message("user", interleave(text, images))]
+    if options.hint and item.hint.strip():
+        messages.insert(0, Message("system", (item.hint,)))
+    return Request("model", tuple(messages), "reply")
+
+
+def ask_item(item: Item, options: DirectOptions, repeat: int = 0) -> Flow[Outcome]:
+    """The whole protocol for one question: a reply, then a verdict on it."""
+    [row] = yield [
+        ask_model(ask(item, options), item.id, repeat=repeat, given=options.given)
+    ]
+    settled = settle_without_judge(item, row, options)
+    if settled is not None:
+        return Outcome(row, (settled,))
+    [verdict] = yield [judge_reply(item, row, options)]
+    return Outcome(row, (verdict,))
+
+
+def settle_without_judge(item: Item, row: ReplyRow, options: DirectOptions) -> Verdict | None:
+    """The verdict on a failed call, on a blank reply (wrong), or by exact match if wanted."""
+    probe = item.probes[0].id
+    failed = failed_reason(row)
+    if failed is not None:
+        return Verdict(item.id, probe, None, None, "unscored", failed, repeat=row.repeat)
+    if row.status != "ok":
+        return Verdict(item.id, probe, False, False, "scored", row.status, repeat=row.repeat)
+    if options.exact_match and same_text(row.reply or "", item.probes[0].answer):
+        return Verdict(item.id, probe, True, True, "scored", "exact_match", repeat=row.repeat)
+    return None
+
+
+def same_text(reply: str, reference: str) -> bool:
+    """Whether two texts are equal but for case, outer space and a final full stop.
+
+    >>> same_text(" Red. ", "red")
+    True
+    """
+    return _plain(reply) == _plain(reference)
+
+
+def _plain(text: str) -> str:
+    return _SPACE.sub(" ", text).strip().removesuffix(".").casefold()
+
+
+def judge_reply(item: Item, row: ReplyRow, options: DirectOptions) -> Flow[Verdict]:
+    """The judge's verdict on one reply."""
+    request = judge_request(item, row, options)
+    parse = _official if options.parser == "official" else _strict
+    reasks = 0 if options.parser == "official" else options.reasks
+    judged = yield from ask_judge(request, parse, remind=options.remind.text, reasks=reasks)
+    return boolean_verdict(item.id, item.probes[0].id, judged, repeat=row.repeat)
+
+
+def judge_request(item: Item, row: ReplyRow, options: DirectOptions) -> Request:
+    """The judge call: question, fenced reply and reference, as text, without hint or picture."""
+    probe = item.probes[0]
+    reply = row.reply or ""
+    text = options.judge.fill(
+        problem=normalize_escape(item.text).strip(),
+        reference_answer=normalize_escape(probe.answer).strip(),
+        assistant_answer=fence(normalize_escape(reply).strip()),
+    )
+    task = GradeTask(_MARK.sub("", item.text).strip(), probe.answer, reply)
+    return Request("judge", (Message("user", (text,)),), "verdict", probe=probe.id, task=task)
+
+
+def _strict(reply: Reply) -> Parsed:
+    return parse_verdict(reply.text, finish_reason=reply.finish_reason)
+
+
+def _official(reply: Reply) -> Parsed:
+    return official_verdict(reply.text)
+
+
+def boolean_verdict(item_id: str, probe_id: str, judged: Judged, *, repeat: int = 0) -> Verdict:
+    """A judgement as a verdict that is right when it is true."""
+    value = None if judged.reason else bool(judged.parsed.value)
+    return Verdict(
+        item_id,
+        probe_id,
+        value,
+        value,
+        "unscored" if value is None else "scored",
+        judged.reason or ("recovered" if judged.parsed.how == "recovered" else None),
+        judged.raw,
+        judged.usage,
+        repeat=repeat,
+        note=judged.parsed.note,
+    )
+
+
+# Tallies. Columns by unit (an item, or one repeat of it): M asked, C right, X unscored, and the
+# same three by capability ("M:label"), since the macro mean is a function of those.
+ACCURACY = Metric(
+    "accuracy",
+    quotient("C", "M"),
+    lambda s: ratio(s["C"], s["M"] - s["X"]),
+    lambda s: ratio(s["C"] + s["X"], s["M"]),
+    column("M"),
+)
+
+
+def macro(labels: Sequence[str]) -> Metric:
+    """The mean of the capabilities' accuracies, each weighing the same; absent ones are left out."""
+
+    def mean_of(rate: Callable[[Array, Array, Array], Array]) -> Formula:
+        def compute(s: Sums) -> Array:
+            rates = [rate(s[f"C:{k}"], s[f"M:{k}"], s[f"X:{k}"]) for k in labels]
+            stacked = np.stack(rates, axis=-1)
+            known = ~np.isnan(stacked)
+            return ratio(np.nansum(stacked, axis=-1), known.sum(axis=-1))
+
+        return compute
+
+    return Metric(
+        "macro_accuracy",
+        mean_of(lambda c, m, x: ratio(c, m)),
+        mean_of(lambda c, m, x: ratio(c, m - x)),
+        mean_of(lambda c, m, x: ratio(c + x, m)),
+        column("M"),
+    )
+
+
+def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:
+    """Counts by cluster: items that share a picture or a source item are one cluster."""
+    del replies
+    n = len(table.units)
+    probes = table.where(~table.skipped)
+    label = probes.labels.get("error_category", np.full(probes.n, "?", str))
+    labels = [str(k) for k in np.unique(label)]
+    by_unit: dict[str, Array] = {}
+    for suffix, mask in [("", np.ones(probes.n, bool)), *((f":{k}", label == k) for k in labels)]:
+        part = probes.where(mask)
+        by_unit["M" + suffix] = pool(part.unit, np.ones(part.n), n)
+        by_unit["C" + suffix] = pool(part.unit, part.correct, n)
+        by_unit["X" + suffix] = pool(part.unit, part.unscored, n)
+    metrics = (ACCURACY, macro(labels)) if len(labels) > 1 else (ACCURACY,)
+    return probes.by_cluster(tuple(by_unit), by_unit, metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """How steady a model is when it is asked the same question several times.
+
+    Shares of the `n` questions that are scored in all repeats: right every time, sometimes,
+    never. `agreement` is the chance that two repeats of one question are judged alike.
+    """
+
+    n: int
+    repeats: int
+    mean_accuracy: float
+    always: float
+    sometimes: float
+    never: float
+    agreement: float
+
+
+def consistency(table: ProbeTable, repeats: int) -> Consistency | None:
+    """The consistency over repeats; None where no question is scored in all of them."""
+    names = [item_id for item_id, _ in table.units]
+    items = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    item = np.array([items[name] for name in names], np.intp)[table.unit]
+    right = pool(item, table.correct, len(items))
+    scored = pool(item, ~table.unscored & ~table.skipped, len(items))
+    right = right[scored == repeats]
+    n = len(right)
+    if n == 0 or repeats < 2:
+        return None
+    wrong = repeats - right
+    pairs = repeats * (repeats - 1) / 2
+    alike = (right * (right - 1) + wrong * (wrong - 1)) / 2 / pairs
+    return Consistency(
+        n,
+        repeats,
+        float(right.sum() / (n * repeats)),
+        float((right == repeats).mean()),
+        float(((right > 0) & (right < repeats)).mean()),
+        float((right == 0).mean()),
+        float(alike.mean()),
+    )

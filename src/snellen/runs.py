@@ -1,0 +1,354 @@
+"""One run from start to summary: bindings, folder, resume, projections, exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import platform
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import snellen
+from snellen import tokens
+from snellen.errors import EndpointError, RunFolderError, SnellenError
+from snellen.flows import Flow
+from snellen.journal import AppendFile, Journal, now, read_rows
+from snellen.media import PictureRules
+from snellen.protocols import Options, flow
+from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict
+from snellen.results import (
+    Party,
+    PromptRecord,
+    Run,
+    RunSpec,
+    Session,
+    Summary,
+    read_spec,
+    write_json,
+)
+from snellen.scheduler import Binding, DriveOptions, Scheduler
+from snellen.summaries import summarise
+
+if TYPE_CHECKING:
+    from snellen.cache import ResponseCache
+
+DEFAULT_MAX_UNSCORED = 0.05
+# What may differ between two starts on one folder without changing a number.
+FREE_FIELDS = frozenset({"sessions", "items", "data_digest", "schema", "judge_check"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run as it was asked for: what is evaluated, by whom, where to, and how it is driven."""
+
+    benchmark: Benchmark
+    options: Options
+    model: Party
+    judge: Party
+    bindings: Mapping[str, Binding]
+    out: Path
+    seed: int = 0
+    repeats: int = 1
+    drive: DriveOptions = field(default_factory=DriveOptions)
+    cache: ResponseCache | None = None
+    max_unscored: float = DEFAULT_MAX_UNSCORED
+    rules: PictureRules = field(default_factory=PictureRules)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a run ended: its folder and summary, an exit code, the error that stopped it, notices."""
+
+    folder: Path
+    summary: Summary
+    exit_code: int
+    error: SnellenError | None = None
+    notices: tuple[str, ...] = ()
+
+
+class Projector:
+    """Writes replies and verdicts as soon as flows give them; each row once, changes again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.replies = {(r.id, r.repeat): r for r in _tolerant(folder / "replies.jsonl", ReplyRow)}
+        self.verdicts = {
+            (v.id, v.repeat, v.probe_id): v for v in _tolerant(folder / "verdicts.jsonl", Verdict)
+        }
+        self._reply_file = AppendFile(folder / "replies.jsonl")
+        self._verdict_file = AppendFile(folder / "verdicts.jsonl")
+        self.torn = self._reply_file.torn + self._verdict_file.torn
+        self._pool = ThreadPoolExecutor(1)
+        self._tokenizer: Future[Any] = self._pool.submit(tokens.load)
+        self._waiting: list[ReplyRow] = []
+
+    def __call__(self, item: str, repeat: int, result: Any) -> None:
+        """Takes what a flow or a child flow ended with."""
+        if isinstance(result, ReplyRow):
+            self._reply(result)
+        elif isinstance(result, Verdict):
+            self._verdict(result)
+        elif isinstance(result, Outcome):
+            for verdict in result.verdicts:
+                self._verdict(verdict)
+        elif isinstance(result, list):
+            for entry in result:
+                self(item, repeat, entry)
+
+    def _reply(self, row: ReplyRow) -> None:
+        self._waiting.append(row)
+        if self._tokenizer.done():
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        counts = tokens.count_tokens([row.reply or "" for row in waiting])
+        for row, n in zip(waiting, counts, strict=True):
+            counted = replace(row, tokens=n)
+            key = (row.id, row.repeat)
+            if self.replies.get(key) != counted:
+                self.replies[key] = counted
+                self._reply_file.append(counted)
+
+    def _verdict(self, verdict: Verdict) -> None:
+        key = (verdict.id, verdict.repeat, verdict.probe_id)
+        if self.verdicts.get(key) != verdict:
+            self.verdicts[key] = verdict
+            self._verdict_file.append(verdict)
+
+    def close(self) -> None:
+        """Writes what waits for the tokenizer, and closes the files."""
+        self._tokenizer.result()
+        self._write_waiting()
+        self._pool.shutdown()
+        self._reply_file.close()
+        self._verdict_file.close()
+
+
+def _tolerant(path: Path, kind: type[Any]) -> Iterator[Any]:
+    """The rows of a projection; a damaged one only means that it is written anew."""
+    try:
+        yield from read_rows(path, kind)
+    except SnellenError:
+        path.unlink()
+
+
+def spec_of(plan: Plan) -> RunSpec:
+    """What stands in `run.json` for a plan."""
+    bench = plan.benchmark
+    prompts = {
+        purpose: PromptRecord(template.name, template.sha256, template.text)
+        for purpose, template in plan.options.prompts.items()
+    }
+    return RunSpec(
+        benchmark=bench.name,
+        protocol=bench.protocol,
+        data_digest=bench.digest,
+        items={item.id: item.digest for item in bench.items},
+        model=plan.model,
+        judge=plan.judge,
+        prompts=prompts,
+        options=dict(plan.settings),
+        benchmark_version=bench.version,
+        license=bench.license,
+        source=bench.source,
+        revision=bench.revision,
+        image_preparation=plan.rules.name,
+        seed=plan.seed,
+        repeats=plan.repeats,
+        skipped_rows=bench.skipped,
+        sessions=(Session(now(), snellen.__version__, platform.python_version()),),
+    )
+
+
+def open_folder(spec: RunSpec, folder: Path) -> tuple[RunSpec, tuple[str, ...]]:
+    """The spec to go on with in a folder, and notices; a foreign folder is refused.
+
+    Raises:
+        RunFolderError: the folder belongs to another run, with the difference named.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "run.json").exists():
+        return spec, ()
+    stored = read_spec(folder)
+    notices = _check_same(stored, spec, folder)
+    return replace(spec, sessions=(*stored.sessions, *spec.sessions)), notices
+
+
+def _check_same(stored: RunSpec, wanted: RunSpec, folder: Path) -> tuple[str, ...]:
+    changed = [name for name, a, b in _fields(stored, wanted) if a != b]
+    if changed:
+        _, was, now_ = next(f for f in _fields(stored, wanted) if f[0] == changed[0])
+        raise RunFolderError(
+            f"{folder} holds a run with another {', '.join(changed)} "
+            f"({changed[0]} was {_short(was)}, now {_short(now_)})",
+            hint="give the same settings to go on, or another --out to start anew",
+        )
+    for name, digest in stored.items.items():
+        if name not in wanted.items:
+            raise RunFolderError(
+                f"{folder} holds item {name}, which this command leaves out",
+                hint="give the same data, --limit and --subset to go on, or another --out",
+            )
+        if wanted.items[name] != digest:
+            raise RunFolderError(
+                f"item {name} has changed since the run in {folder} began",
+                hint="restore the data, or give another --out",
+            )
+    return tuple(_harmless(stored, wanted))
+
+
+def _fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
+    for name in stored.__dataclass_fields__:
+        if name in FREE_FIELDS:
+            continue
+        a, b = getattr(stored, name), getattr(wanted, name)
+        if isinstance(a, Party):
+            a, b = replace(a, url=""), replace(b, url="")
+        if name == "skipped_rows":
+            a, b = tuple(a), tuple(b)
+        yield name, _plain(a), _plain(b)
+
+
+def _plain(value: Any) -> Any:
+    """A value as it comes back from a JSON file."""
+    import msgspec
+
+    return msgspec.to_builtins(value)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _harmless(stored: RunSpec, wanted: RunSpec) -> Iterator[str]:
+    if len(wanted.items) > len(stored.items):
+        more = len(wanted.items) - len(stored.items)
+        yield f"{more} items are new since the run began"
+    for role in ("model", "judge"):
+        a, b = getattr(stored, role).url, getattr(wanted, role).url
+        if a != b:
+            yield f"the {role} is at {b} now, it was at {a}"
+    last = stored.sessions[-1].snellen if stored.sessions else ""
+    if last and last != wanted.sessions[0].snellen:
+        yield f"begun with snellen {last}: replies are kept, verdicts are read anew"
+
+
+async def execute(plan: Plan, *, progress: Any = None) -> Finished:
+    """Runs a plan to its end and writes the folder of the contract; on the same folder, resumes.
+
+    Raises:
+        RunFolderError: the folder is in use, or holds another run.
+    """
+    spec, notices = open_folder(spec_of(plan), plan.out)
+    with Journal(plan.out) as journal:
+        write_json(plan.out / "run.json", spec)
+        _write_items(plan.benchmark.items, plan.out / "items.jsonl")
+        projector = Projector(plan.out)
+        torn = journal.torn + projector.torn
+        if torn:
+            notices = (*notices, f"a half-written last row was dropped ({torn} bytes)")
+        scheduler = Scheduler(
+            plan.bindings,
+            journal=journal,
+            cache=plan.cache,
+            options=plan.drive,
+            on_result=projector,
+        )
+        try:
+            await _drive(plan, scheduler, progress=progress)
+        finally:
+            projector.close()
+            for binding in plan.bindings.values():
+                await binding.caller.close()
+            if plan.cache is not None:
+                plan.cache.close()
+        return _finish(plan, spec, projector, scheduler, notices)
+
+
+def _write_items(items: Sequence[Item], path: Path) -> None:
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        for item in items:
+            file.write(encode(item) + b"\n")
+    part.replace(path)
+
+
+async def _drive(plan: Plan, scheduler: Scheduler, *, progress: Any) -> None:
+    with _interruptible(scheduler):
+        watch = progress.watch(scheduler.meter) if progress is not None else None
+        try:
+            await scheduler.drive(work(plan))
+        finally:
+            if watch is not None:
+                await watch.stop()
+
+
+def work(plan: Plan) -> Iterator[tuple[str, int, Flow[Outcome]]]:
+    """The flows of a plan, in the order of the data, each item's repeats together."""
+    for item in plan.benchmark.items:
+        for repeat in range(plan.repeats):
+            yield item.id, repeat, flow(item, plan.options, repeat)
+
+
+@contextlib.contextmanager
+def _interruptible(scheduler: Scheduler) -> Iterator[None]:
+    """Ctrl-C ends the run in good order; only in the main thread can it be caught."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGINT, scheduler.interrupt)
+        loop.add_signal_handler(signal.SIGTERM, scheduler.interrupt)
+    except (ValueError, RuntimeError, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+def _finish(
+    plan: Plan,
+    spec: RunSpec,
+    projector: Projector,
+    scheduler: Scheduler,
+    notices: tuple[str, ...],
+) -> Finished:
+    run = Run(
+        plan.out, spec, plan.benchmark.items, projector.replies, projector.verdicts, summary=None
+    )
+    complete = scheduler.error is None and not scheduler.interrupted
+    status = "complete" if complete else "incomplete"
+    summary = summarise(run, status=status, meter=scheduler.meter)
+    write_json(plan.out / "summary.json", summary)
+    code = exit_code(summary, scheduler, max_unscored=plan.max_unscored)
+    return Finished(plan.out, summary, code, scheduler.error, notices)
+
+
+def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) -> int:
+    """0 done; 1 hopeless before any verdict; 3 too much unscored or stopped later; 130 Ctrl-C."""
+    if scheduler.interrupted:
+        return 130
+    error = scheduler.error
+    if error is not None:
+        hopeless = isinstance(error, EndpointError) and error.kind in {
+            "auth",
+            "quota",
+            "unknown_model",
+        }
+        if not isinstance(error, EndpointError):
+            return error.exit_code
+        return 1 if hopeless and not summary.counts.scored else 3
+    probes = summary.counts.probes
+    share = summary.counts.unscored / probes if probes else 0.0
+    return 3 if share > max_unscored else 0
+

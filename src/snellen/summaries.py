@@ -1,0 +1,196 @@
+"""From a run's verdicts to `summary.json`: metrics in three readings, breakdowns, counts, usage."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from snellen import stats
+from snellen.protocols.direct import consistency
+from snellen.records import Item, Verdict
+from snellen.results import Counts, Run, Summary, Value
+from snellen.scheduler import Meter, RoleMeter
+from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks
+
+RESAMPLES = 10_000
+BREAKDOWN_RESAMPLES = 2_000
+
+
+def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
+    """The summary of a run as it stands, from its verdicts alone; usage from the meter."""
+    table = run.table()
+    fidelity = run.spec.judge.fidelity
+    tally = run.protocol.tally(table, run.replies)
+    by, group_counts = _breakdowns(run, table)
+    return Summary(
+        benchmark=run.spec.benchmark,
+        protocol=run.spec.protocol,
+        model=run.spec.model.name,
+        judge=run.spec.judge.name,
+        status=status,
+        counts=count(run.items, run.verdicts, table),
+        metrics=values_of(tally, fidelity=fidelity, any_scored=_any_scored(table)),
+        by=by,
+        usage=usage_of(meter),
+        group_counts=group_counts,
+        extra=_extra(run, table),
+        notes=_notes(run, tally),
+    )
+
+
+def values_of(
+    tally: Tally, *, fidelity: str = "", any_scored: bool = True, resamples: int = RESAMPLES
+) -> dict[str, Value]:
+    """Each metric of a tally in its three readings, with its interval."""
+    if not any_scored:
+        return {m.name: _no_value(tally, fidelity) for m in tally.metrics}
+    sums = tally.sums()
+    found = stats.intervals(
+        tally.counts,
+        tally.statistic(),
+        rates=[metric.unit == "rate" for metric in tally.metrics],
+        resampling=stats.Resampling(resamples),
+    )
+    values = {}
+    for k, metric in enumerate(tally.metrics):
+        values[metric.name] = Value(
+            value=_number(metric.value, sums),
+            scored=_number(metric.scored, sums),
+            upper=_number(metric.upper, sums),
+            ci95=_pair(found.low[k], found.high[k]),
+            n=float(metric.n(sums)),
+            n_items=tally.n_clusters,
+            lower=_number(metric.lower, sums),
+            left_out=int(found.n_left_out[k]),
+            few=bool(found.few[k]),
+            fidelity=fidelity,
+        )
+    return values
+
+
+def _no_value(tally: Tally, fidelity: str) -> Value:
+    """A metric of which nothing was scored: it has no value, not the value zero."""
+    return Value(None, None, None, None, 0.0, tally.n_clusters, fidelity=fidelity)
+
+
+def _number(formula: Formula | None, sums: Mapping[str, Array]) -> float | None:
+    if formula is None:
+        return None
+    value = float(formula(sums))
+    return value if math.isfinite(value) else None
+
+
+def _pair(low: float, high: float) -> tuple[float, float] | None:
+    return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _any_scored(table: ProbeTable) -> bool:
+    return bool((~table.unscored & ~table.skipped).any())
+
+
+def count(
+    items: Sequence[Item], verdicts: Mapping[tuple[str, int, str], Verdict], table: ProbeTable
+) -> Counts:
+    """The counts of a run, with reasons; a probe without a verdict is `not_run`."""
+    scored = ~table.unscored & ~table.skipped
+    unscored_by: Counter[str] = Counter()
+    scored_by: Counter[str] = Counter()
+    ids = {item.id: {p.id for p in item.probes} for item in items}
+    for (item_id, _, probe_id), verdict in verdicts.items():
+        if probe_id not in ids.get(item_id, ()):
+            continue
+        if verdict.status == "unscored":
+            unscored_by[verdict.reason or "unknown"] += 1
+        elif verdict.status == "scored" and verdict.reason:
+            scored_by[verdict.reason] += 1
+    missing = int(table.unscored.sum()) - sum(unscored_by.values())
+    if missing > 0:
+        unscored_by["not_run"] += missing
+    return Counts(
+        items=len(items),
+        probes=table.n,
+        correct=int(table.correct.sum()),
+        uncertain=int(table.uncertain.sum()),
+        scored=int(scored.sum()),
+        unscored=int(table.unscored.sum()),
+        skipped=int(table.skipped.sum()),
+        unscored_by_reason=dict(sorted(unscored_by.items())),
+        scored_by_reason=dict(sorted(scored_by.items())),
+    )
+
+
+def _breakdowns(
+    run: Run, table: ProbeTable
+) -> tuple[dict[str, dict[str, dict[str, Value]]], dict[str, dict[str, dict[str, int]]]]:
+    by: dict[str, dict[str, dict[str, Value]]] = {}
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for dimension in run.protocol.dimensions:
+        masks = group_masks(table, run.items, dimension)
+        if not masks:
+            continue
+        by[dimension], counts[dimension] = {}, {}
+        for label, mask in masks.items():
+            part = table.where(mask)
+            tally = run.protocol.tally(part, run.replies)
+            by[dimension][label] = values_of(
+                tally,
+                fidelity=run.spec.judge.fidelity,
+                any_scored=_any_scored(part),
+                resamples=BREAKDOWN_RESAMPLES,
+            )
+            counts[dimension][label] = {
+                "probes": part.n,
+                "scored": int((~part.unscored & ~part.skipped).sum()),
+                "items": len(np.unique(part.unit)),
+            }
+    return by, counts
+
+
+def usage_of(meter: Meter | None) -> dict[str, Any]:
+    """Tokens, calls and cost by role; an unknown cost is None, never 0."""
+    roles = {} if meter is None else meter.roles
+    usage: dict[str, Any] = {role: _role_usage(m) for role, m in roles.items()}
+    usage.setdefault("model", {})
+    usage.setdefault("judge", {})
+    costs = [entry.get("cost_usd") for entry in usage.values() if entry]
+    known = bool(costs) and all(c is not None for c in costs)
+    usage["cost_usd"] = sum(c for c in costs if c is not None) if known else None
+    return usage
+
+
+def _role_usage(meter: RoleMeter) -> dict[str, Any]:
+    entry = {k: v for k, v in asdict(meter).items() if k not in {"cost_usd", "unknown_cost"}}
+    entry["cost_usd"] = None if meter.unknown_cost else meter.cost_usd
+    return entry
+
+
+def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
+    extra: dict[str, Any] = {}
+    steady = consistency(table, run.spec.repeats) if run.spec.protocol == "direct" else None
+    if steady is not None:
+        extra["consistency"] = steady
+    if run.spec.protocol == "rubric":
+        tally = run.protocol.tally(table, run.replies)
+        sums = tally.sums()
+        extra["images_without_must_right"] = int(sums["no_must"])
+        extra["images_without_easy_wrong"] = int(sums["no_easy"])
+    return extra
+
+
+def _notes(run: Run, tally: Tally) -> tuple[str, ...]:
+    notes = []
+    if run.spec.judge.fidelity == "low":
+        notes.append(
+            "low fidelity: the embedded judge read these replies; its numbers must not be "
+            "compared with published ones"
+        )
+    if tally.n_clusters < stats.FEW_CLUSTERS:
+        notes.append(f"few images: intervals over {tally.n_clusters} images are rough")
+    if run.spec.skipped_rows:
+        notes.append(f"{len(run.spec.skipped_rows)} bad rows of the data were left out")
+    return tuple(notes)
