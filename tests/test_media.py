@@ -257,7 +257,9 @@ def test_one_channel_becomes_three(tmp_path: Path, kind: str) -> None:
     picture = media.prepare(stored(tmp_path, data))
     seen = pixels_of(picture)
     assert np.array_equal(seen[..., 1], np.asarray(Image.open(io.BytesIO(data))))
-    assert "grey to RGB" in picture.notes
+    assert picture.notes == ("grey to RGB", "saved as PNG")
+    in_text = media.prepare(in_row(tmp_path, base64.b64encode(data).decode()))
+    assert in_text == picture
 
 
 def test_deep_grey_keeps_its_ramp(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import struct
 import zlib
 from binascii import a2b_base64, b2a_base64
@@ -138,11 +139,11 @@ def read(image: records.Image) -> bytes:
     Raises: ImageError when the file cannot be read or has changed.
     """
     with _reading(image.name), Path(image.path).open("rb") as file:
-        file.seek(image.start)
-        limit = MAX_SOURCE_BYTES if image.end is None else image.end - image.start
-        data = file.read(limit)
-        if image.end is None and file.read(1):
+        end = os.fstat(file.fileno()).st_size if image.end is None else image.end
+        if end - image.start > MAX_SOURCE_BYTES:
             raise ImageError(f"is larger than {MAX_SOURCE_BYTES:,} bytes", file=image.name)
+        file.seek(image.start)
+        data = file.read(end - image.start)
     return data if image.end is None else _text_of_json(data, image.name)
 
 
@@ -181,7 +182,9 @@ def prepare(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> Pictur
     data = read(image)
     notes: tuple[str, ...] = ()
     if image.end is not None:
-        data, notes = _bytes_of_uri(data, image.name), ("data URI rewritten",)
+        clean = _is_strict_base64(_split_uri(data)[1])
+        notes = () if clean else ("data URI rewritten",)
+        data = _bytes_of_uri(data, image.name)
     return _mend(data, image.name, rules, notes)
 
 
