@@ -11,6 +11,7 @@ at once as `n_images * repeats` rows and reshaped by the caller: pictures are in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -156,14 +157,33 @@ def simulate_reading(
     >>> joint.shape, bool((joint.sum(axis=(1, 2)) >= 20).all())
     ((5, 3, 3), True)
     """
+    return simulate_rivals(n_images, [captioner], judge=judge, seed=seed)[0]
+
+
+def simulate_rivals(
+    n_images: int,
+    captioners: Sequence[Captioner],
+    *,
+    judge: ReadingJudge = ReadingJudge(),
+    shared: float = 0.7,
+    seed: int = 0,
+) -> list[tuple[Floats, Floats]]:
+    """Several captioners on the same images and questions, each as `simulate_reading` gives one.
+
+    `shared` is the share of an image's hardness that all of them feel; 0 makes them independent.
+    """
     rng = np.random.default_rng(seed)
-    mention = _betas(rng, captioner.mention, captioner.spread, n_images)
-    right = _betas(rng, captioner.right, captioner.spread, n_images)
+    spread = max(captioner.spread for captioner in captioners)
+    mention = _shared_betas(rng, [c.mention for c in captioners], (spread, shared), n_images)
+    right = _shared_betas(rng, [c.right for c in captioners], (spread, shared), n_images)
     probes = _question_counts(rng, n_images)
-    said = np.stack([mention * right, mention * (1.0 - right), 1.0 - mention], axis=-1)
-    truth = rng.multinomial(probes, said / said.sum(axis=-1, keepdims=True))
-    joint = rng.multinomial(truth, judge.confusion()).astype(np.float64)
-    return joint, _token_counts(rng, captioner, mention)
+    runs = []
+    for captioner, says, holds in zip(captioners, mention, right, strict=True):
+        said = np.stack([says * holds, says * (1.0 - holds), 1.0 - says], axis=-1)
+        truth = rng.multinomial(probes, said / said.sum(axis=-1, keepdims=True))
+        joint = rng.multinomial(truth, judge.confusion()).astype(np.float64)
+        runs.append((joint, _token_counts(rng, captioner, says)))
+    return runs
 
 
 def reading_tally(verdicts: Floats, tokens: Floats) -> Floats:
@@ -230,7 +250,8 @@ def simulate_rubric(
     (3, 8)
     """
     rng = np.random.default_rng(seed)
-    must_rate, easy_rate = _paired_betas(rng, writer, n_images)
+    means, kinship = (writer.must_right, writer.easy_wrong), (writer.spread, writer.shared)
+    must_rate, easy_rate = _shared_betas(rng, means, kinship, n_images)
     must = rng.choice(_MUST_RIGHT, size=n_images, p=_MUST_RIGHT_SHARES)
     easy = 2 + rng.binomial(11, 0.4, size=n_images)
     must_true = rng.binomial(must, judge.called_true(must_rate))
@@ -301,28 +322,29 @@ _MUST_RIGHT_SHARES: Final = np.array([0.03, 0.32, 0.40, 0.21, 0.03, 0.01])
 
 def _betas(rng: np.random.Generator, mean: float, spread: float, n: int) -> Floats:
     """`n` rates whose mean is `mean`; facts that share a rate correlate by `spread`."""
-    if spread == 0.0 or mean in (0.0, 1.0):
-        return np.full(n, mean)
-    size = 1.0 / spread - 1.0
-    return rng.beta(mean * size, (1.0 - mean) * size, size=n)
+    rates: Floats = _shared_betas(rng, [mean], (spread, 0.0), n)[0]
+    return rates
 
 
-def _paired_betas(rng: np.random.Generator, writer: RubricWriter, n: int) -> tuple[Floats, Floats]:
-    """Two correlated rates an image: their gamma variates have a common part."""
-    means = (writer.must_right, writer.easy_wrong)
-    if writer.spread == 0.0:
-        return np.full(n, means[0]), np.full(n, means[1])
-    size = 1.0 / writer.spread - 1.0
-    wins = _paired_gammas(rng, (means[0] * size, means[1] * size), writer.shared, n)
-    losses = _paired_gammas(rng, ((1 - means[0]) * size, (1 - means[1]) * size), writer.shared, n)
-    must, easy = wins / (wins + losses)
-    return must, easy
-
-
-def _paired_gammas(
-    rng: np.random.Generator, shapes: tuple[float, float], shared: float, n: int
+def _shared_betas(
+    rng: np.random.Generator, means: Sequence[float], kinship: tuple[float, float], n: int
 ) -> Floats:
-    common = shared * min(shapes)
+    """Beta-distributed rates, one row a mean, shape (len(means), n).
+
+    `kinship` is the spread within a row and the share that the rows have in common: a beta variate
+    is g / (g + h) of two gamma variates, and all rows have a part of g and of h in common.
+    """
+    spread, shared = kinship
+    if spread == 0.0 or any(mean in (0.0, 1.0) for mean in means):
+        return np.repeat(np.asarray(means)[:, np.newaxis], n, axis=1)
+    size = 1.0 / spread - 1.0
+    wins = _shared_gammas(rng, np.asarray(means) * size, shared, n)
+    losses = _shared_gammas(rng, (1.0 - np.asarray(means)) * size, shared, n)
+    return np.asarray(wins / (wins + losses), dtype=np.float64)
+
+
+def _shared_gammas(rng: np.random.Generator, shapes: Floats, shared: float, n: int) -> Floats:
+    common = shared * float(shapes.min())
     base = rng.gamma(common, size=n) if common > 0.0 else np.zeros(n)
     return np.stack([base + rng.gamma(shape - common, size=n) for shape in shapes])
 
@@ -339,7 +361,8 @@ def _token_counts(rng: np.random.Generator, captioner: Captioner, mention: Float
     pull = captioner.length_pull if scale > 0.0 else 0.0
     ability = (mention - captioner.mention) / scale if scale > 0.0 else 0.0
     score = pull * ability + np.sqrt(1.0 - pull**2) * noise
-    return np.maximum(1.0, np.rint(captioner.tokens * np.exp(captioner.tail * score)))
+    lengths = np.rint(captioner.tokens * np.exp(captioner.tail * score))
+    return np.asarray(np.maximum(1.0, lengths), dtype=np.float64)
 
 
 def _defined(values: Floats) -> Floats:

@@ -33,7 +33,7 @@ of what is built here. Two mendings, both measured:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -41,7 +41,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from snellen.distributions import t_quantile
+from snellen.distributions import normal_quantile, t_quantile, t_two_sided
 from snellen.errors import UsageError
 
 Floats = NDArray[np.float64]
@@ -131,6 +131,132 @@ def intervals(
 
 
 @dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """How much higher run b is than run a, by metric, arrays of shape (n_metrics,); NaN: unknown.
+
+    `p_value` is two-sided; the interval excludes 0 where it is below 1 - level. `n_clusters` are
+    the clusters that have a value of their own in both runs.
+    """
+
+    difference: Floats
+    low: Floats
+    high: Floats
+    standard_error: Floats
+    p_value: Floats
+    n_clusters: NDArray[np.int64]
+
+
+def compare_paired(
+    counts_a: ArrayLike, counts_b: ArrayLike, statistic: Statistic, *, level: float = 0.95
+) -> PairedDifference:
+    """Differences b - a of two runs on the same clusters in the same order.
+
+    Runs that agree on every cluster differ by 0 with p = 1. Where all clusters differ alike there
+    is no spread to judge by: the p value is that of the sign test, and there is no interval.
+
+    >>> a = np.array([[10, 7], [20, 15], [15, 9], [12, 10]])
+    >>> found = compare_paired(a, a, lambda sums: sums[..., 1:] / sums[..., :1])
+    >>> found.difference, found.p_value
+    (array([0.]), array([1.]))
+
+    Raises:
+        UsageError: the tallies differ in shape or are no tables of finite numbers.
+    """
+    first, second = _checked(counts_a), _checked(counts_b)
+    if first.shape != second.shape:
+        raise UsageError(
+            f"tallies of shapes {first.shape} and {second.shape} cannot be paired",
+            hint="give both runs the same images in the same order",
+        )
+    a, b = _jackknife(first, statistic), _jackknife(second, statistic)
+    known, n = a.known & b.known, first.shape[0]
+    error = np.sqrt(((b.influence - a.influence) ** 2).sum(axis=0) / (n * max(n - 1, 1)))
+    scale = np.maximum(np.abs(a.estimate), np.abs(b.estimate))
+    error = np.where(error <= 1e-12 * scale, 0.0, error)
+    difference, n_clusters = b.estimate - a.estimate, _count(known)
+    tests = [_paired_t(*row, level) for row in zip(difference, error, n_clusters, strict=True)]
+    p_value, half = np.array(tests).reshape(-1, 2).T
+    return PairedDifference(
+        difference, difference - half, difference + half, error, p_value, n_clusters
+    )
+
+
+def _paired_t(difference: float, error: float, n: int, level: float) -> tuple[float, float]:
+    """The two-sided p value and the half-width of the interval."""
+    if math.isnan(difference) or math.isnan(error):
+        return math.nan, math.nan
+    if error == 0.0:
+        return (1.0, 0.0) if difference == 0.0 else (min(1.0, 2.0 ** (1 - n)), math.nan)
+    if n < 2:
+        return math.nan, math.nan
+    return t_two_sided(difference / error, n - 1.0), t_quantile(level, n - 1.0) * error
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """P values adjusted for being many, in the same order; NaN is no test and stays NaN.
+
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+
+    Source: Holm 1979, a simple sequentially rejective multiple test procedure.
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(given.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(given))
+    order = tested[np.argsort(given[tested], kind="stable")]
+    factors = np.arange(order.size, 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * factors))
+    return adjusted
+
+
+def rank_probabilities(
+    runs: Sequence[ArrayLike],
+    statistic: Statistic,
+    *,
+    metric: int = 0,
+    lower_is_better: bool = False,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Floats:
+    """How often each run (row) takes each rank (column, best first) over shared resamples.
+
+    Shape (n_runs, n_runs); rows and columns sum to 1. Tied runs share the ranks they tie for.
+    Resamples in which a run has no value are left out.
+
+    >>> tally = np.array([[10.0, 7.0], [20.0, 15.0], [15.0, 9.0]])
+    >>> worse = tally - [0.0, 3.0]
+    >>> rank_probabilities([worse, tally], lambda sums: sums[..., 1:] / sums[..., :1]).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    tables = [_checked(run) for run in runs]
+    if len({table.shape for table in tables}) != 1:
+        raise UsageError("runs of different shapes cannot be ranked", hint="use the same images")
+    values = np.stack([_resampled(t, statistic, resampling)[:, metric] for t in tables], axis=1)
+    values = values[~np.isnan(values).any(axis=1)] * (-1.0 if lower_is_better else 1.0)
+    above = (values[:, np.newaxis, :] > values[:, :, np.newaxis]).sum(axis=2)
+    level = (values[:, np.newaxis, :] == values[:, :, np.newaxis]).sum(axis=2)
+    ranks = np.arange(len(tables))
+    shares = (ranks >= above[..., np.newaxis]) & (ranks < (above + level)[..., np.newaxis])
+    return np.asarray((shares / level[..., np.newaxis]).mean(axis=0), dtype=np.float64)
+
+
+def clusters_to_settle(
+    difference: float, standard_error: float, n: int, *, power: float = 0.8, alpha: float = 0.05
+) -> int | None:
+    """How many clusters beyond `n` would show a difference of this size; 0 if `n` are enough.
+
+    None where no number would: the difference is 0 or its error unknown.
+
+    >>> clusters_to_settle(0.02, 0.01, 100)
+    97
+    """
+    if difference == 0.0 or not math.isfinite(difference) or not math.isfinite(standard_error):
+        return None
+    reach = normal_quantile(1.0 - alpha / 2.0) + normal_quantile(power)
+    needed = n * (reach * standard_error / difference) ** 2
+    return max(0, math.ceil(needed) - n)
+
+
+@dataclass(frozen=True, slots=True)
 class _Jackknife:
     """What leaving out one cluster at a time tells.
 
@@ -146,7 +272,7 @@ class _Jackknife:
 
     @property
     def n_clusters(self) -> NDArray[np.int64]:
-        return self.known.sum(axis=0)
+        return _count(self.known)
 
 
 def _checked(counts: ArrayLike) -> Floats:
@@ -162,15 +288,21 @@ def _checked(counts: ArrayLike) -> Floats:
 def _jackknife(rows: Floats, statistic: Statistic) -> _Jackknife:
     n, total = rows.shape[0], rows.sum(axis=0)
     estimate = np.asarray(statistic(total), dtype=np.float64)
+    known = np.isfinite(statistic(rows))
     if n == 1:
-        nothing = np.full_like(estimate, np.nan)
-        known = np.isfinite(estimate)[np.newaxis]
-        return _Jackknife(estimate, np.zeros_like(known, float), nothing, known[0] & False, known)
+        unknown = np.full_like(estimate, np.nan)
+        flat = np.zeros(estimate.shape, dtype=np.bool_)
+        return _Jackknife(estimate, unknown[np.newaxis], unknown, flat, known)
     left = statistic(total - rows)
     influence = (n - 1) * (left.mean(axis=0) - left)
     error = np.sqrt((influence**2).sum(axis=0) / (n * (n - 1)))
     spread = error > 1e-12 * np.maximum(np.abs(estimate), 1e-300)
-    return _Jackknife(estimate, influence, error, spread, np.isfinite(statistic(rows)))
+    return _Jackknife(estimate, influence, error, spread, known)
+
+
+def _count(known: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many clusters know each metric, shape (n_metrics,)."""
+    return np.asarray(known.sum(axis=0), dtype=np.int64)
 
 
 def _rate_mask(rates: ArrayLike | None, estimate: Floats) -> NDArray[np.bool_]:
@@ -224,6 +356,13 @@ def _bootstrap(rows: Floats, statistic: Statistic, resampling: Resampling) -> tu
         variance = (gradient * (moments @ gradient)).sum(axis=1) * n / max(n - 1, 1)
         found.append((statistic(resampled), np.sqrt(np.maximum(variance, 0.0))))
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+
+
+def _resampled(rows: Floats, statistic: Statistic, resampling: Resampling) -> Floats:
+    """The metrics of every resample, shape (resamples, n_metrics)."""
+    weights = _weights(rows.shape[0], resampling.resamples, resampling.seed)
+    chunks = _chunks(resampling.resamples, rows.shape[0])
+    return np.concatenate([statistic(weights[c].astype(np.float64) @ rows) for c in chunks])
 
 
 def _gradient(
@@ -280,7 +419,7 @@ def _coarse(jackknife: _Jackknife, errors: Floats) -> NDArray[np.bool_]:
     """Where a metric lies on a lattice: most clusters agree, or some resamples have no spread."""
     flat = (errors < 1e-6 * jackknife.error).mean(axis=0) > 1e-3
     agree = np.array([_mode_share(jackknife, m) > 0.5 for m in range(flat.size)])
-    return flat | agree | ~jackknife.spread
+    return np.asarray(flat | agree | ~jackknife.spread, dtype=np.bool_)
 
 
 def _mode_share(jackknife: _Jackknife, metric: int) -> float:
