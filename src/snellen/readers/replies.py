@@ -1,0 +1,135 @@
+"""Reads replies that exist already: `--replies FILE`, and caption files of CaptionQA."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from snellen.errors import DataError
+from snellen.readers.rows import BOM, Row, broken, decode_row, read_rows
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFile:
+    """Replies by item id, in file order; `notices` say what was mended on the way."""
+
+    replies: dict[str, str]
+    notices: tuple[str, ...] = ()
+
+
+class _ReplyRow(Struct):
+    id: str | int
+    reply: str | None
+
+
+_decoder = msgspec.json.Decoder(_ReplyRow)
+
+
+def load_replies(path: str | Path) -> dict[str, str]:
+    """The replies of a file by item id, without the notices of `read_replies`."""
+    return read_replies(path).replies
+
+
+def read_replies(path: str | Path) -> ReplyFile:
+    """The replies of a file: JSON `{id: text}`, or JSON-lines of `{id, reply}`.
+
+    Ids are compared as texts. A null reply (a call that failed) is left out, and a last line that
+    was cut off is dropped, both with a notice.
+
+    Raises: DataError that names the row of a duplicate id, a missing field or anything else.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError("the file does not exist", file=path)
+    head = _first_value(path)
+    if head is not None and not _is_reply_row(head):
+        return _from_object(path)
+    return _from_lines(path)
+
+
+def _first_value(path: Path) -> dict[str, Any] | None:
+    """The whole file as one JSON object, None when it is not one."""
+    data = path.read_bytes().removeprefix(BOM).strip()
+    if not data:
+        raise DataError("the file is empty", file=path, hint="expected JSON {id: text}")
+    if not data.startswith(b"{"):
+        return None
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except msgspec.DecodeError:
+        if path.suffix == ".json" and b"\n{" not in data:
+            raise Row(path, 1, data).error(*broken(Row(path, 1, data))) from None
+        return None
+
+
+def _is_reply_row(value: dict[str, Any]) -> bool:
+    """Whether a file with one object is one row; such a file has no other ids than `id`."""
+    return "id" in value and "reply" in value
+
+
+def _from_object(path: Path) -> ReplyFile:
+    replies: dict[str, str] = {}
+    notices: list[str] = []
+    seen: set[str] = set()
+    for key, text in _outermost_pairs(path):
+        if key in seen:
+            raise DataError(f"the id {key!r} stands twice", file=path)
+        seen.add(key)
+        if text is None:
+            notices.append(f"{path.name}: the reply of {key!r} is null; it was left out")
+        elif isinstance(text, str):
+            replies[key] = text
+        else:
+            kind = "an object" if text is _INNER else type(text).__name__
+            raise DataError(f"expected text, found {kind}", file=path, field=key)
+    return ReplyFile(replies, tuple(notices))
+
+
+_INNER = object()
+
+
+def _outermost_pairs(path: Path) -> list[tuple[str, Any]]:
+    """The pairs of the file's object, doubles included; objects inside are `_INNER`."""
+    levels: list[list[tuple[str, Any]]] = []
+
+    def pairs(entries: list[tuple[str, Any]]) -> object:
+        levels.append(entries)
+        return _INNER
+
+    json.loads(path.read_bytes().removeprefix(BOM), object_pairs_hook=pairs)
+    # The outermost object is finished last.
+    return levels[-1]
+
+
+def _from_lines(path: Path) -> ReplyFile:
+    replies: dict[str, str] = {}
+    rows: dict[str, int] = {}
+    notices: list[str] = []
+    for row in read_rows(path, spool=path.parent):
+        if not row.ended and _is_torn(row):
+            notices.append(f"{row.error(*broken(row)).message}; it was dropped")
+            break
+        record = decode_row(row, _decoder)
+        name = str(record.id)
+        before = rows.setdefault(name, row.number)
+        if before != row.number:
+            raise row.error(f"the id {name!r} is already in row {before}", field="id")
+        if record.reply is None:
+            notices.append(f"{path.name}, row {row.number}: the reply is null; it was left out")
+        else:
+            replies[name] = record.reply
+    return ReplyFile(replies, tuple(notices))
+
+
+def _is_torn(row: Row) -> bool:
+    """Whether a row without its line end is no JSON, as after a process that was killed."""
+    try:
+        msgspec.json.decode(row.data)
+    except msgspec.DecodeError:
+        return True
+    return False
