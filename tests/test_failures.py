@@ -41,6 +41,7 @@ def refuse(status, message="", *, headers=None, **more):
         (400, "maximum context length is 8192 tokens, you sent 10127", None, "context_length"),
         (400, "prompt is too long: 9 tokens", None, "context_length"),
         (500, "the request exceeds the available context size", None, "context_length"),
+        (500, "image input is not supported", "server_error", "bad_parameter"),
         (400, "blocked by policy", "content_filter", "content_filter"),
         (400, "Unsupported value: temperature", "unsupported_value", "bad_parameter"),
         (400, "API key not valid", None, "auth"),

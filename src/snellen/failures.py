@@ -151,6 +151,10 @@ _NO_MODEL = re.compile(
     r"(not a valid|invalid|unknown|no such) model\b|\bmodel\b[^.]{0,80}"
     r"\b(does not exist|not found|is not available|is not supported on this)"
 )
+_BLIND = re.compile(
+    r"(image|vision|multimodal|picture)s?\b[^.]{0,30}\bnot support"
+    r"|does not support[^.]{0,30}(image|vision|multimodal)"
+)
 _BAD_KEY = re.compile(
     r"(invalid|incorrect|not valid|missing)[^.]{0,20}api[ _-]?key|api[ _-]?key not"
 )
@@ -172,10 +176,17 @@ def failure_kind(status: int, error: ErrorBody) -> FailureKind:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status >= 500:
-        return "context_length" if _CONTEXT.search(error.words) else "overload"
+        return _breakdown_kind(error.words)
     if status >= 400:
         return _refusal_kind(error.words)
     return "unknown_model" if status >= 300 else "bad_reply"
+
+
+def _breakdown_kind(words: str) -> FailureKind:
+    """Of a 5xx: some servers report with it what no second try will mend."""
+    if _CONTEXT.search(words):
+        return "context_length"
+    return "bad_parameter" if _BLIND.search(words) else "overload"
 
 
 def _refusal_kind(words: str) -> FailureKind:
