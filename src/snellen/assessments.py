@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from snellen.replies import (
+from snellen.cleaning import (
     Parsed,
     blank_reason,
     clean,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from snellen.replies import (
+from snellen.cleaning import (
     NOTE_CHARS,
     Parsed,
     blank_reason,
