@@ -186,6 +186,31 @@ def simulate_rivals(
     return runs
 
 
+def simulate_audit(joint: Floats, n_audited: int, *, seed: int = 0) -> Floats:
+    """People look at `n_audited` random probes of a simulated run: the tally of an audit.
+
+    `joint` is what `simulate_reading` gives. The columns, shape (n_images, 6), are probes, those
+    called right, audited ones, and of these: called right, truly right, and both.
+
+    >>> joint, _ = simulate_reading(5)
+    >>> float(simulate_audit(joint, 10)[:, 2].sum())
+    10.0
+    """
+    rng = np.random.default_rng(seed)
+    cells = joint.astype(np.int64)
+    seen = rng.multivariate_hypergeometric(cells.ravel(), n_audited, method="marginals")
+    audited = seen.reshape(cells.shape).astype(np.float64)
+    columns = [
+        joint.sum(axis=(1, 2)),
+        joint[:, :, RIGHT].sum(axis=1),
+        audited.sum(axis=(1, 2)),
+        audited[:, :, RIGHT].sum(axis=1),
+        audited[:, RIGHT, :].sum(axis=1),
+        audited[:, RIGHT, RIGHT],
+    ]
+    return np.stack(columns, axis=-1)
+
+
 def reading_tally(verdicts: Floats, tokens: Floats) -> Floats:
     """The tally of `READING_COLUMNS`, shape (n_images, 8), from counts of right, wrong and E.
 
@@ -201,7 +226,7 @@ def reading_tally(verdicts: Floats, tokens: Floats) -> Floats:
 def reading_metrics(sums: Floats) -> Floats:
     """The eight `READING_METRICS` of column sums of shape (..., 8); NaN where nothing divides.
 
-    Source: CapProbe, section 4 (formulas of the metrics).
+    Source: CapProbe, the formulas of its metrics.
     """
     probes, correct, uncertain, tokens, probe_tokens, density, squared, images = np.moveaxis(
         sums, -1, 0
@@ -264,7 +289,7 @@ def simulate_rubric(
 def rubric_metrics(sums: Floats) -> Floats:
     """The seven `RUBRIC_METRICS` of column sums of shape (..., 8); NaN where nothing divides.
 
-    Source: PerceptionRubrics, section 3 (gated score) and figure 6 (reliability gap).
+    Source: PerceptionRubrics, equations 1 and 2 (gated score) and figure 6 (reliability gap).
     """
     must, must_true, easy, easy_true, gate, rate, score, images = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -130,6 +130,19 @@ def intervals(
     )
 
 
+def resample(
+    counts: ArrayLike, statistic: Statistic, *, resampling: Resampling = DEFAULT_RESAMPLING
+) -> Floats:
+    """The metrics of every resample, shape (resamples, n_metrics).
+
+    Tallies of equally many clusters are resampled alike, so that differences pair up.
+    """
+    rows = _checked(counts)
+    weights = _weights(rows.shape[0], resampling.resamples, resampling.seed)
+    chunks = _chunks(resampling.resamples, rows.shape[0])
+    return np.concatenate([statistic(weights[c].astype(np.float64) @ rows) for c in chunks])
+
+
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
     """How much higher run b is than run a, by metric, arrays of shape (n_metrics,); NaN: unknown.
@@ -230,7 +243,8 @@ def rank_probabilities(
     tables = [_checked(run) for run in runs]
     if len({table.shape for table in tables}) != 1:
         raise UsageError("runs of different shapes cannot be ranked", hint="use the same images")
-    values = np.stack([_resampled(t, statistic, resampling)[:, metric] for t in tables], axis=1)
+    drawn = [resample(table, statistic, resampling=resampling) for table in tables]
+    values = np.stack([table[:, metric] for table in drawn], axis=1)
     values = values[~np.isnan(values).any(axis=1)] * (-1.0 if lower_is_better else 1.0)
     above = (values[:, np.newaxis, :] > values[:, :, np.newaxis]).sum(axis=2)
     level = (values[:, np.newaxis, :] == values[:, :, np.newaxis]).sum(axis=2)
@@ -356,13 +370,6 @@ def _bootstrap(rows: Floats, statistic: Statistic, resampling: Resampling) -> tu
         variance = (gradient * (moments @ gradient)).sum(axis=1) * n / max(n - 1, 1)
         found.append((statistic(resampled), np.sqrt(np.maximum(variance, 0.0))))
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
-
-
-def _resampled(rows: Floats, statistic: Statistic, resampling: Resampling) -> Floats:
-    """The metrics of every resample, shape (resamples, n_metrics)."""
-    weights = _weights(rows.shape[0], resampling.resamples, resampling.seed)
-    chunks = _chunks(resampling.resamples, rows.shape[0])
-    return np.concatenate([statistic(weights[c].astype(np.float64) @ rows) for c in chunks])
 
 
 def _gradient(
