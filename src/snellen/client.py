@@ -219,7 +219,7 @@ class ChatClient:
         for secret in self._secret_bytes:
             if secret in received:
                 received = received.replace(secret, b"***")
-        if response.status == 200:
+        if response.status < 300:
             return received
         return Refusal(response.status, received, response.headers)
 
