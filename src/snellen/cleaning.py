@@ -207,11 +207,20 @@ def plain_lines(text: str) -> str:
     return re.sub(r"[^\S\n]", " ", text)
 
 
+_SPECIAL_TOKEN = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|<(?:end|start)_of_turn>|<(?:eos|bos|pad)>")
+
+
+def drop_tokens(text: str) -> str:
+    """Without the special tokens that some servers leave in a reply."""
+    return _SPECIAL_TOKEN.sub(" ", text)
+
+
 Step = Callable[[str], str]
 
 CLEANING: dict[str, Step] = {
     "lines": plain_lines,
     "thoughts": drop_thinking,
+    "tokens": drop_tokens,
     "width": fold_width,
     "invisible": drop_invisible,
     "fences": unfence,
@@ -250,6 +259,15 @@ _QUOTED = re.compile(
     r"|(?<!\w)'(?=\S)[^'\n]{1,400}?(?<=\S)'(?!\w)"
     r"|`[^`\n]{1,400}`|^[ \t]*>.*$",
     re.MULTILINE,
+)
+
+
+# "The answer says Verdict: True" reports somebody else's verdict, even without quotation marks.
+ATTRIBUTED = re.compile(
+    r"\b(?:says?|said|reads?|wrote|writes|written|claims?|claimed|states?|stated|contains?|containing"
+    r"|includes?|including|quotes?|quoted|ends?\s+with|ending\s+in|shows?|prints?|printed|text|words?"
+    r"|instruction|injected|embedded|phrase|sign|poster|caption's|student's)\b[^.!?\n]{0,40}$",
+    re.IGNORECASE,
 )
 
 

@@ -20,7 +20,7 @@ from snellen.cleaning import (
     undress,
     unread,
 )
-from snellen.verdicts import HEDGE, settle, why_none
+from snellen.verdicts import HEDGE, own_labels, settle, why_none
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 UNCERTAIN = "Not mentioned / Cannot be determined"
@@ -76,12 +76,12 @@ def match_text(text: str, choices: Choices) -> str | None:
 
 
 _TOKEN = re.compile(
-    r"[(\[{<]?\s*(?P<letter>[A-Za-z])\s*(?P<close>[)\]}>])?"
-    r"(?P<delimiter>\s*$|\s*[:,;!\n。、，；)\]]|\s*(?=\?)|\.(?=\s|$)|\.(?=[A-Z])|[ ]*[-–—](?=\s)"
+    r"[(\[{<]{0,2}\s*(?P<letter>[A-Za-z])\s*(?P<close>[)\]}>]{1,2})?"
+    r"(?P<delimiter>\s*$|\s*[:,;!\n。、，；)\]]|\s*(?=\?)|\.(?=\s|$)|\.(?=[A-Z][a-z])|[ ]*[-–—](?=\s)"
     r"|\s+(?:because|since|as|for)\b|\s+\(|\s*(?=[\u4e00-\u9fff])|(?<=[)\]}>])\s*|\s+(?P<bare>(?=\S)))",
 )
 _FILLER_START = re.compile(
-    r"(?:the\s+)?(?:option|choice|letter|answer|选项)\s+(?=[(\[]?[A-Z][)\]]?(?:\W|$))",
+    r"(?:(?:the\s+)?(?:option|choice|letter|answer)\s+|选项\s*)(?=[(\[]?[A-Z][)\]]?(?:\W|$))",
     re.IGNORECASE,
 )
 _TWO = re.compile(
@@ -102,6 +102,7 @@ REVISED = re.compile(
     r"(?:^|[.!?,;\n]\s*)(?:actually|wait|no,|rather|instead|on second|correction|or maybe)",
     re.IGNORECASE,
 )
+_OR_ELSE = re.compile(r"\b(?:or|and)\s+[(\[]?([A-Z])[)\]]?(?=[.:,;)]|\s*$)")
 _DENIED = re.compile(r"(?:no|not|false|wrong|incorrect|✗|✘|❌)\b.{0,20}", re.IGNORECASE)
 
 
@@ -149,6 +150,8 @@ def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
     own = _bare(choices.texts[choices.letters.index(letter)])
     if named is None and not own.startswith(_bare(first)) and _DENIED.fullmatch(first.rstrip(".")):
         return unread("negated", body)
+    if any(other[1] in choices.letters.replace(letter, "") for other in _OR_ELSE.finditer(rest)):
+        return unread("several_letters", body)
     if REVISED.search(rest):
         return unread("contradiction", body)
     if rest.startswith("?") or HEDGE.match(first) or re.match(r"\(?\s*(?:i think|i guess)", first):
@@ -184,7 +187,7 @@ _LABEL_NAMES = (
 _FILLER = r"(?:\s*(?:option|choice|letter|选项)\b)?"
 STRONG_LABEL = re.compile(
     rf"(?<![A-Za-z]){_LABEL_NAMES}(?:\s+(?:letter|option|choice))?[\"'*_`\])]*\s*"
-    rf"(?:is\s*:|[:=]+|->|→|=>){_FILLER}",
+    rf"(?:(?:is|是|为)\s*:|[:=]+|->|→|=>){_FILLER}",
     re.IGNORECASE,
 )
 WEAK_LABEL = re.compile(
@@ -223,14 +226,18 @@ def read_labels(text: str, choices: Choices) -> Parsed | None:
             found.append((start, field))
             rest = rest[:start] + " " * (end - start) + rest[end:]
     rest = drop_quotations(rest, ANY_LABEL)
-    for match in STRONG_LABEL.finditer(rest):
+    for match in own_labels(STRONG_LABEL, rest):
         found.append((match.start(), _labelled(rest, match, choices)))
-    for match in WEAK_LABEL.finditer(rest):
+    for match in own_labels(WEAK_LABEL, rest):
         weak = _labelled(rest, match, choices)
         if weak.reason != "no_verdict":
             found.append((match.start(), weak))
     decided = CHOOSE["labelled"](sorted(found, key=lambda pair: pair[0]))
-    return None if decided is None else _agree(decided, lone_letters(rest, choices))
+    if decided is None:
+        return None
+    lead = None if listed_letters(rest, choices) else read_choice(rest.split("\n")[0], choices)
+    said = {lead.value} if lead is not None and isinstance(lead.value, str) else set()
+    return _agree(decided, said | lone_letters(rest, choices))
 
 
 def choose_last(found: list[tuple[int, Parsed]]) -> Parsed | None:
@@ -300,15 +307,17 @@ def read_whole(text: str, choices: Choices) -> Parsed | None:
     parsed = read_choice(text, choices)
     if parsed is None or parsed.value is None:
         return parsed
-    starts = re.findall(r"^\s*[(\[*]*([A-Z])[)\].:*]", undress_lines(text), re.MULTILINE)
-    if {s for s in starts if s in choices.letters} - {parsed.value}:
+    if listed_letters(text, choices):
         return unread("several_letters", parsed.note)
     return _agree(parsed, lone_letters(text, choices))
 
 
-def undress_lines(text: str) -> str:
-    """Each line without its dress."""
-    return "\n".join(undress(line) for line in text.split("\n"))
+def listed_letters(text: str, choices: Choices) -> set[str]:
+    """The letters that begin the lines of a reply that goes through its options, at least two."""
+    lines = "\n".join(undress(line) for line in text.split("\n"))
+    starts = set(re.findall(r"^\s*[(\[*]*([A-Z])(?:[)\].:*]|\s*$)", lines, re.MULTILINE))
+    listed = {s for s in starts if s in choices.letters}
+    return listed if len(listed) > 1 else set()
 
 
 _LAST_LETTER = re.compile(r"[.!?:;。]\s+[(\[]?(?P<letter>[A-Z])[)\]]?[.!]?\s*\Z")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from snellen.cleaning import (
+    ATTRIBUTED,
     NOTE_CHARS,
     Parsed,
     blank_reason,
@@ -41,9 +42,14 @@ def _alternatives(words: list[str]) -> str:
 _WORD = rf"(?<![A-Za-z0-9_])(?:{_alternatives(list(WORDS))})(?![A-Za-z0-9_])"
 # A colon may follow true and false alone: "Correct: 5" names the right answer.
 LEAD = re.compile(
-    rf"(?:(?:答案|回答|判定|判断|结论|结果)\s*(?:是|为)?\s*)?(?P<word>{_WORD})\s*\)?"
+    rf"[(\[{{]*(?:(?:答案|回答|判定|判断|结论|结果)\s*(?:是|为)?\s*)?(?P<word>{_WORD})\s*[)\]}}]*"
     r"(?=$|\s*[.,;!)\]。，；、！(\n/|✅✓✔❌✗✘]|\s+[-–]\s|\s*—|\s+(?:because|since|as|for|but|if|or|and)\b"
     r"|(?<=[eE])\s*:)",
+    re.IGNORECASE,
+)
+# A tick beside a word says the same; a tick beside the opposite word does not.
+_SIGNED_WORD = re.compile(
+    r"^(?:[✅✓✔]\ufe0f?\s*(?=true|yes|correct|right|pass)|[❌✗✘]\s*(?=false|no|incorrect|wrong|fail))",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(r"\s*(?:[/|]|or\b|and\b)", re.IGNORECASE)
@@ -75,7 +81,7 @@ DOUBT = re.compile(
 )
 _CONTRARY = re.compile(
     r"\b(?P<bare>true|false)\b"
-    r"|\b(?:is|are|was|be|so|but|thus|therefore|hence|actually|marked?|answered|answer)\s+(?:\w+\s+)?"
+    r"|(?:\b|(?='))(?:is|are|was|be|so|but|thus|therefore|hence|actually|marked?|answered|answer|it's|that's|'s)\s+(?:\w+\s+)?"
     r"(?P<said>not\s+correct|correct|incorrect|wrong)\b"
     r"(?!\s+(?:answer|one|option|value|word|name|number|reading|term|colou?r))",
     re.IGNORECASE,
@@ -90,7 +96,9 @@ _ASKED = re.compile(rf"{_WORD}\s*\?+", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[.!?\n;。；！？]")
 
 MARKER = re.compile(r"\[\s*(?:judge|your\s+judge?ment|judge?ment|verdict)\s*\]", re.IGNORECASE)
-_NAMES = r"verdict|judge?ment|decision|判定|判断|判斷|结论|結論|评判|裁定|final\s+answer"
+_NAMES = (
+    r"verdict|judge(?:ment)?|judgment|decision|判定|判断|判斷|结论|結論|评判|裁定|final\s+answer"
+)
 _WEAK_NAMES = (
     r"(?:is[_ ])?correct(?:ness)?|result|score|grade|rating|conclusion|pass(?:ed)?|satisfied|结果"
 )
@@ -149,7 +157,7 @@ def read_boolean(value: Any) -> Parsed:
 
 def read_lead(text: str) -> Parsed | None:
     """The verdict that a text begins with, if nothing after it takes it back; None without one."""
-    body = undress(text)
+    body = _SIGNED_WORD.sub("", undress(text))
     short = body.rstrip(" .!。,;")
     if _NUMBER.fullmatch(short):
         known = NUMBERS.get(short)
@@ -216,11 +224,21 @@ def read_labels(text: str) -> Parsed | None:
             rest = rest[:start] + " " * (end - start) + rest[end:]
     rest = drop_quotations(rest, ANY_LABEL)
     strong = [(at, p) for at, p in found if p is not None]
-    strong += [(m.start(), _labelled(rest, m)) for m in STRONG_LABEL.finditer(rest)]
-    weak = [(m.start(), _labelled(rest, m)) for m in WEAK_LABEL.finditer(rest)]
+    strong += [(m.start(), _labelled(rest, m)) for m in own_labels(STRONG_LABEL, rest)]
+    weak = [(m.start(), _labelled(rest, m)) for m in own_labels(WEAK_LABEL, rest)]
     weak = [(at, p) for at, p in weak if p.reason != "no_verdict"]
     decided = CHOOSE["labelled"](sorted(strong or weak, key=lambda pair: pair[0]))
-    return None if decided is None else _agree(decided, lone_verdicts(rest))
+    if decided is None:
+        return None
+    lead = read_lead(rest)
+    said = {lead.value} if lead is not None and isinstance(lead.value, bool) else set()
+    return _agree(decided, said | lone_verdicts(rest))
+
+
+def own_labels(label: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """The labels that the judge gives, without those that it reports of somebody else."""
+    found = label.finditer(text)
+    return [m for m in found if not ATTRIBUTED.search(_CLAUSE_END.split(text[: m.start()])[-1])]
 
 
 def choose_last(found: list[tuple[int, Parsed]]) -> Parsed | None:
