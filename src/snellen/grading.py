@@ -40,6 +40,7 @@ _FINAL = re.compile(
     r"|therefore,?|thus,?|in conclusion,?|hence,?",
     re.IGNORECASE,
 )
+_PICTURE_MARK = re.compile(r"<\|image_\d+\|>")
 _BOXED = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
 _TEX = re.compile(r"\\(?:text|mathrm|mathbf)\{([^{}]*)\}|\\[()\[\],;!]|\$(?!\d)")
 _OPTION = re.compile(
@@ -86,8 +87,9 @@ def grade(task: GradeTask) -> Grade:
     False
     """
     whole = _plain(task.answer)
-    case = _Case(task.question, _plain(task.reference), final_answer(whole), whole,
-                 options_of(task.question))  # fmt: skip
+    question = _PICTURE_MARK.sub(" ", task.question)
+    case = _Case(question, _plain(task.reference), final_answer(whole), whole,
+                 options_of(question))  # fmt: skip
     if not any(c.isalnum() for c in case.answer):
         return Grade(False, "the answer holds no words")
     if words_of(case.reference) and words_of(case.reference) == words_of(case.answer):

@@ -1,0 +1,197 @@
+"""Verifies statements about a caption ("The response must mention X") by word evidence and vectors.
+
+Such evidence is weak: swapped attributes and negations often fool it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snellen.evidence import Page, Vectors, best_in, likeness, page_of, terms_of
+from snellen.grading import RIVALS
+from snellen.words import is_negated, normalise, quoted, stem, tokens
+
+_VERB = r"""(?:mention|stat|sa|describ|identif|not|specif|indicat|includ|recogni[sz]|report|claim|
+    contain|refer|reference|read|giv|count|nam|transcrib|point|plac|list|conve|make|acknowledg|
+    explain|locat|hallucinat|invent|assert|suggest|impl|call|observ|captur|cit|quot|depict|
+    characteri[sz]|confirm|attribut|label|misidentif|misstat|mistak|us|add|introduc|position|show|
+    has|hav|portra|express|detail|speak|talk|tell)
+    (?:e|es|s|y|ys|ies|ied|ing|ying|d|ed|ring)?\b"""
+_FRAME = re.compile(
+    rf"""\s*(?:the|a|any|your)?\s*
+    (?:response|caption|description|answer|reply|model|text|it)\s+
+    (?:must|should|shall|needs?\sto|has\sto|have\sto|is\srequired\sto|may|can|does|do)?\s*
+    (?P<no>(?:not|never|n't|avoids?|refrains?\sfrom|omits?)\b)?\s*
+    (?:(?:\w+ly|also|at\sleast|either|ever)\s+)*
+    (?:{_VERB}(?:\s+(?:or|and)\s+{_VERB})?)?
+    (?:\s+(?:out|to|of|about|clear))?\s*
+    (?:\w+ly\s+)?(?:(?:the\sfact\s)?that\b|:)?\s*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_INSTEAD = re.compile(
+    r"(?:(?:,\s*|\()(?:and |but )?not\b(?! only)|,?\s*(?:rather than|instead of|as opposed to))"
+    r"\s+[^,.;)]*\)?",
+    re.IGNORECASE,
+)
+
+_OR = re.compile(r",?\s+or\s+", re.IGNORECASE)
+
+# Words of a statement that name a sort of thing, which captions leave out.
+_SORTS = frozenset(("word", "words", "name", "text", "number", "year", "title", "value", "part"))
+
+# Fitted with benchmarks/measure_embedded.py on the half of the material that is kept for tuning.
+SUPPORT_WEIGHTS: tuple[float, ...] = (-3.79, -0.9, 0.85, 0.63, 1.42, 1.1, 0.65, 1.33, 1.47, -1.26, -1.88, 0.4, -0.54)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a statement demands (`forbidden`: forbids) that the caption says.
+
+    `forms` are the ways to say it, any of which will do.
+    """
+
+    forms: tuple[str, ...]
+    forbidden: bool
+
+
+@lru_cache(maxsize=8192)
+def claim_of(statement: str) -> Claim:
+    """A statement without its frame.
+
+    >>> claim_of("The response must not mention that the cat is black.")
+    Claim(forms=('the cat is black',), forbidden=True)
+    """
+    frame = _FRAME.match(statement)
+    rest = statement[frame.end() :] if frame else statement
+    text = _INSTEAD.sub("", rest).strip(" .") or rest.strip(" .")
+    return Claim(_forms_of(_AT_LEAST.sub("", text)), bool(frame and frame["no"]))
+
+
+_AT_LEAST = re.compile(r"\bat least (?:one|1)\b(?: of)?", re.IGNORECASE)
+
+
+def _forms_of(text: str) -> tuple[str, ...]:
+    """A claim once for each alternative that it names.
+
+    >>> _forms_of("the fur is orange or light brown")
+    ('the fur is orange', 'the fur is light brown')
+    """
+    parts = _OR.split(text)
+    if len(parts) < 2 or quoted(text):
+        return (text,)
+    *listed, first = parts[0].split(", ")
+    if len(listed) > 2 or any(len(entry.split()) > 3 for entry in listed[1:]):
+        listed, first = [], parts[0]
+    lead = (listed[0] if listed else first).split()
+    others = [*listed[1:], *([first] if listed else []), *parts[1:]]
+    forms = [" ".join(lead)]
+    for other in others:
+        words = other.split()
+        forms.append(" ".join([*lead[: _shared(lead, words[0])], *words]))
+    return tuple(forms)
+
+
+_ARTICLES = ("a", "an", "the")
+_PREPOSITIONS = ("in", "on", "at", "to", "towards", "toward", "into", "from", "near", "under", "by")
+
+
+def _shared(lead: Sequence[str], start: str) -> int:
+    """How many words of the first alternative a further one shares, from what that begins with."""
+    for kind in (_ARTICLES, _PREPOSITIONS):
+        places = [i for i, word in enumerate(lead) if word in kind]
+        if start in kind and places:
+            return places[-1]
+    return max(0, len(lead) - 1)
+
+
+def _terms(form: str) -> tuple[str, ...]:
+    terms = terms_of(form)
+    return tuple(t for t in terms if t not in _SORTS) or terms
+
+
+def texts_for(caption: str, statements: Sequence[str]) -> Iterable[str]:
+    """All whose vectors `verify` needs."""
+    yield from page_of(caption).texts()
+    for statement in statements:
+        for form in claim_of(statement).forms:
+            yield form
+            yield from _terms(form)
+
+
+def verify(caption: str, statement: str, vectors: Vectors) -> bool:
+    """Whether a statement holds of a caption.
+
+    A caption that is silent fails what is demanded and passes what is forbidden.
+    """
+    claim = claim_of(statement)
+    scores = support_features(caption, claim, vectors) @ np.array(SUPPORT_WEIGHTS)
+    # Rounded, so that the last bits of a processor's arithmetic decide nothing.
+    return bool(round(float(scores.max()), 5) > 0) != claim.forbidden
+
+
+def support_features(caption: str, claim: Claim, vectors: Vectors) -> NDArray[np.float64]:
+    """What tells whether a caption says a claim, of shape (forms, features)."""
+    rows = [_form_features(caption, form, vectors) for form in claim.forms]
+    found = np.array(rows, np.float64)
+    found[:, 1] = claim.forbidden
+    return found
+
+
+def _form_features(caption: str, form: str, vectors: Vectors) -> list[float]:
+    page, terms = page_of(caption), _terms(form)
+    if not page.segments or not terms:
+        return [1.0] + [0.0] * (len(SUPPORT_WEIGHTS) - 1)
+    denies = is_negated(form)
+    like = likeness(terms, page.words, vectors)
+    whole, near = best_in(like, page.here), best_in(like, page.near)
+    here = whole if denies else best_in(like, page.affirmed)
+    cosine = np.stack([vectors[s.text] for s in page.segments]) @ vectors[form]
+    strength = np.round(cosine + here.mean(axis=0) + 0.5 * near.mean(axis=0), 5)
+    best = int(strength.argmax())
+    denied = float((whole[:, best] - best_in(like, page.affirmed)[:, best]).max())
+    return [
+        1.0,
+        0.0,
+        float(cosine[best]),
+        float(cosine.max()),
+        float(here[:, best].mean()),
+        float(near[:, best].mean()),
+        float(near[:, best].min()),
+        float(like.max(axis=1, initial=0.0).min()),
+        float((here[:, best] >= 1).mean()),
+        _missing_numbers(terms, near[:, best], page.segments[best].words),
+        _rivals(form, page, best),
+        _quotes(form, caption),
+        1.0 - denied if denies else denied,
+    ]
+
+
+def _missing_numbers(
+    terms: Sequence[str], found: NDArray[np.float32], words: Sequence[str]
+) -> float:
+    """1 where a number of the claim is missing and another stands there, 0.5 where none does."""
+    missing = any(f < 1 for t, f in zip(terms, found, strict=True) if t[0].isdigit())
+    others = any(w[0].isdigit() for w in words)
+    return (1.0 if others else 0.5) if missing else 0.0
+
+
+def _rivals(claim: str, page: Page, segment: int) -> float:
+    """1 where a segment has another colour, direction ... than the claim, and not the claim's."""
+    wanted = {stem(t) for t in tokens(claim)}
+    said = {stem(w) for w in page.segments[segment].words}
+    return float(any(wanted & k and said & k and not wanted & k <= said for k in RIVALS))
+
+
+def _quotes(claim: str, caption: str) -> float:
+    """1 where all that a claim quotes stands in the caption, -1 where some is missing."""
+    marks = quoted(claim)
+    text = f" {' '.join(tokens(normalise(caption)))} "
+    if not marks:
+        return 0.0
+    return 1.0 if all(f" {' '.join(tokens(m))} " in text for m in marks) else -1.0
