@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,16 +92,13 @@ def _plain(value: Any, folder: Path, pictures: Path) -> Any:
 
 def _hub_revision(entry: Known, options: LoadOptions, home: Path) -> str:
     """The commit that will be fetched; without a network, the newest one in the cache."""
-    try:
-        from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError
-    except ImportError as error:
-        raise MissingExtraError("datasets, which fetches public data sets,", "hub") from error
     if options.revision:
         return options.revision
+    with _hub_installed():
+        from huggingface_hub import HfApi
     try:
         return str(HfApi().dataset_info(entry.repository).sha)
-    except (HfHubHTTPError, OSError, ValueError) as error:
+    except _network_errors() as error:
         cached = sorted((home / "hub").glob("*"), key=lambda path: path.stat().st_mtime)
         if cached:
             return cached[-1].name
@@ -108,18 +106,31 @@ def _hub_revision(entry: Known, options: LoadOptions, home: Path) -> str:
 
 
 def _hub_rows(entry: Known, split: str, revision: str) -> Iterator[Mapping[str, Any]]:
-    try:
+    with _hub_installed():
         import datasets
-    except ImportError as error:
-        raise MissingExtraError("datasets, which fetches public data sets,", "hub") from error
     try:
         stream = datasets.load_dataset(
             entry.repository, split=split, streaming=True, revision=revision
         )
         # Undecoded pictures come as {"bytes", "path"}: the very bytes of the publisher.
         yield from stream.decode(False)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+    except (datasets.exceptions.DatasetsError, *_network_errors()) as error:
         raise _unreachable(entry, error) from error
+
+
+@contextmanager
+def _hub_installed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError("datasets, which fetches public data sets,", "hub") from error
+
+
+def _network_errors() -> tuple[type[Exception], ...]:
+    """What the hub's client raises; the base of its HTTP errors differs between its versions."""
+    from huggingface_hub import errors
+
+    return (OSError, ValueError, getattr(errors, "HTTPError", OSError))
 
 
 def _modelscope_rows(entry: Known, split: str, revision: str) -> Iterator[Mapping[str, Any]]:

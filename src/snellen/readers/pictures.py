@@ -166,10 +166,11 @@ def _locate(data: bytes, raw: msgspec.Raw, after: int) -> int:
     The search compares a short head first, since finding a long needle costs its length twice. An
     earlier place with the same bytes is as good: it holds the same picture.
     """
-    view = memoryview(raw)
-    head, size = bytes(view[:64]), view.nbytes
+    text = bytes(raw)
+    head, size = text[:64], len(text)
     at = data.find(head, after)
-    while at >= 0 and memoryview(data)[at : at + size] != view:
+    # Slices are compared, not views: those are compared element by element.
+    while at >= 0 and data[at : at + size] != text:
         at = data.find(head, at + 1)
     return at
 

@@ -99,8 +99,9 @@ def _lines_from(path: Path, stream: BinaryIO) -> Iterator[Row]:
     start = 0
     for number, line in enumerate(stream, 1):
         skip = len(BOM) if number == 1 and line.startswith(BOM) else 0
-        data = line[skip:].rstrip(b"\r\n")
-        if data.strip():
+        data = line[skip:]
+        # The line end stays: JSON does not mind it, and cutting it off would copy the row.
+        if data and not data.isspace():
             yield Row(path, number, data, start + skip, line.endswith(b"\n"))
         start += len(line)
 
