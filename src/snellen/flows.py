@@ -154,3 +154,12 @@ def add_usage(a: Usage, b: Usage) -> Usage:
 
 def _add(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else a + b
+
+
+def given_rows(replies: Mapping[str, str]) -> dict[tuple[str, int], ReplyRow]:
+    """Replies that exist, as rows; a blank one keeps the reason why it is blank.
+
+    >>> given_rows({"cat": " "})[("cat", 0)].status
+    'empty'
+    """
+    return {(name, 0): reply_row(Reply(text), name) for name, text in replies.items()}

@@ -36,7 +36,8 @@ class RetryPolicy:
 def backoff_s(failure: CallFailure, *, tries: int, rng: random.Random) -> float:
     """The wait before the next try in seconds: full jitter, never less than Retry-After.
 
-    >>> wait = backoff_s(CallFailure("rate_limit", "", retry_after_s=3), tries=1, rng=random.Random(0))
+    >>> failure = CallFailure("rate_limit", "", retry_after_s=3)
+    >>> wait = backoff_s(failure, tries=1, rng=random.Random(0))
     >>> 3 <= wait <= 3.5
     True
     """

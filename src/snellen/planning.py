@@ -10,13 +10,15 @@ from typing import Any
 from snellen import templates
 from snellen.cache import ResponseCache
 from snellen.client import CallableModel, Caller, ChatClient, chat_url
-from snellen.embedded import EmbeddedJudge
 from snellen.errors import UsageError
 from snellen.failures import public_url
 from snellen.flows import Given
 from snellen.media import PictureRules
 from snellen.pacing import RetryPolicy
-from snellen.protocols import PROTOCOLS, DirectOptions, Options, ReadingOptions, RubricOptions
+from snellen.protocols import PROTOCOLS, Options
+from snellen.protocols.direct import DirectOptions
+from snellen.protocols.reading import ReadingOptions
+from snellen.protocols.rubric import RubricOptions
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import Benchmark
 from snellen.results import Party
@@ -75,6 +77,7 @@ class RunRequest:
     protocol: Mapping[str, Any] = field(default_factory=dict)
     describe_prompt: str | Path | None = None
     judge_prompt: str | Path | None = None
+    judge_check: str | Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,8 @@ def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) ->
 
 def bind_embedded() -> Bound:
     """The offline judge; its numbers are marked as low fidelity."""
+    from snellen.embedded import EmbeddedJudge
+
     judge = EmbeddedJudge(model_path=encoder_path())
     endpoint = Endpoint(
         EMBEDDED, url="embedded:", model=judge.version, concurrency=EMBEDDED_AT_ONCE
@@ -231,7 +236,9 @@ def bind_embedded() -> Bound:
 
 
 def _remote(endpoint: Endpoint, rules: PictureRules) -> Bound:
-    endpoint = replace(endpoint, url=chat_url(endpoint.url)) if "@" not in endpoint.url else endpoint
+    endpoint = (
+        replace(endpoint, url=chat_url(endpoint.url)) if "@" not in endpoint.url else endpoint
+    )
     client: Caller = ChatClient(endpoint)
     party = Party(
         endpoint.name,

@@ -99,7 +99,8 @@ def quotient(top: str, bottom: str) -> Formula:
 
 def pool(rows: NDArray[np.intp], values: NDArray[Any], n_rows: int) -> Array:
     """Sums of `values` by row index: an array (n_rows,)."""
-    return np.bincount(rows, weights=values.astype(float), minlength=n_rows)
+    sums = np.bincount(rows, weights=values.astype(float), minlength=n_rows)
+    return sums.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +189,7 @@ def probe_table(
         verdict=np.array([_text(v) for v in found], str),
         kind=np.array([p.kind for _, _, p in rows], str),
         labels={
-            name: np.array([p.groups.get(name, "") for _, _, p in rows], str)
-            for name in dimensions
+            name: np.array([p.groups.get(name, "") for _, _, p in rows], str) for name in dimensions
         }
         | {
             name: np.array([next(iter(i.groups.get(name, ())), "") for _, i, _ in rows], str)

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from snellen.fences import fence
 from snellen.flows import REASKS, Flow, Given, Judged, ask_judge, ask_model, failed_reason
+from snellen.official import normalize_escape, official_verdict
 from snellen.records import (
     GradeTask,
     Image,
@@ -23,7 +25,7 @@ from snellen.records import (
     Request,
     Verdict,
 )
-from snellen.replies import Parsed, fence, normalize_escape, official_verdict, parse_verdict
+from snellen.replies import Parsed
 from snellen.tallies import (
     Array,
     Formula,
@@ -37,6 +39,7 @@ from snellen.tallies import (
     ratio,
 )
 from snellen.templates import Template, bundled
+from snellen.verdicts import parse_verdict
 
 _MARK = re.compile(r"<\|image_(\d+)\|>")
 _SPACE = re.compile(r"\s+")
@@ -107,9 +110,7 @@ def ask(item: Item, options: DirectOptions) -> Request:
 
 def ask_item(item: Item, options: DirectOptions, repeat: int = 0) -> Flow[Outcome]:
     """The whole protocol for one question: a reply, then a verdict on it."""
-    [row] = yield [
-        ask_model(ask(item, options), item.id, repeat=repeat, given=options.given)
-    ]
+    [row] = yield [ask_model(ask(item, options), item.id, repeat=repeat, given=options.given)]
     settled = settle_without_judge(item, row, options)
     if settled is not None:
         return Outcome(row, (settled,))

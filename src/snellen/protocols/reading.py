@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from snellen.fences import fence_caption
 from snellen.flows import (
     REASKS,
     Flow,
@@ -24,6 +25,7 @@ from snellen.flows import (
     failed_reason,
 )
 from snellen.keys import rng_for
+from snellen.letters import parse_letter, parse_letters
 from snellen.records import (
     CallFailure,
     Item,
@@ -37,8 +39,7 @@ from snellen.records import (
     Usage,
     Verdict,
 )
-from snellen.letters import parse_letter, parse_letters
-from snellen.replies import Parsed, fence_caption
+from snellen.replies import Parsed
 from snellen.tallies import (
     Array,
     Metric,
@@ -108,9 +109,7 @@ def show_options(probe: Probe, options: ReadingOptions) -> Shown:
     order = list(range(len(probe.options)))
     if options.option_seed is not None:
         order = list(rng_for(options.option_seed, probe.id, "options").permutation(len(order)))
-    return Shown(
-        tuple(probe.options[k] for k in order), tuple(LETTERS[int(k)] for k in order)
-    )
+    return Shown(tuple(probe.options[k] for k in order), tuple(LETTERS[int(k)] for k in order))
 
 
 def describe(item: Item, prompt: Template) -> Request:
@@ -160,9 +159,7 @@ def settle_without_judge(
     )
 
 
-def unscored(
-    item: Item, probe: Probe, reason: str, *, repeat: int = 0, raw: str = ""
-) -> Verdict:
+def unscored(item: Item, probe: Probe, reason: str, *, repeat: int = 0, raw: str = "") -> Verdict:
     """A probe without a verdict, and why."""
     return Verdict(item.id, probe.id, None, None, "unscored", reason, raw, repeat=repeat)
 
@@ -172,15 +169,11 @@ def read_one(item: Item, probe: Probe, row: ReplyRow, options: ReadingOptions) -
     shown = show_options(probe, options)
     request = judge_request(item, probe, row, options=options)
     parse = partial(_parse, shown=shown, options=options)
-    judged = yield from ask_judge(
-        request, parse, remind=options.remind.text, reasks=options.reasks
-    )
+    judged = yield from ask_judge(request, parse, remind=options.remind.text, reasks=options.reasks)
     return letter_verdict(item, probe, judged, shown=shown, repeat=row.repeat)
 
 
-def judge_request(
-    item: Item, probe: Probe, row: ReplyRow, *, options: ReadingOptions
-) -> Request:
+def judge_request(item: Item, probe: Probe, row: ReplyRow, *, options: ReadingOptions) -> Request:
     """The judge call for one question; the caption stands ahead, so that prefixes are shared."""
     shown = show_options(probe, options)
     caption = row.reply or ""
@@ -304,9 +297,7 @@ def read_several(
     ]
 
 
-def _parse_several(
-    answer: Reply, shown: Sequence[Shown], options: ReadingOptions
-) -> list[Judged]:
+def _parse_several(answer: Reply, shown: Sequence[Shown], options: ReadingOptions) -> list[Judged]:
     parsed = parse_letters(
         answer.text,
         len(shown),

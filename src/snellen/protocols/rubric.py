@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from snellen.assessments import parse_assessment
+from snellen.fences import fence
 from snellen.flows import (
     REASKS,
     Flow,
@@ -36,9 +38,10 @@ from snellen.records import (
     Usage,
     Verdict,
 )
-from snellen.replies import Parsed, fence, parse_assessment, parse_statement
+from snellen.replies import Parsed
 from snellen.tallies import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.templates import Template, bundled
+from snellen.verdicts import parse_statement
 
 MUST_RIGHT = "must_right"
 EASY_WRONG = "easy_wrong"
@@ -225,7 +228,7 @@ def _group_verdicts(
     return verdicts
 
 
-def _verdict(  # noqa: PLR0913
+def _verdict(
     item: Item, probe: Probe, result: Judged, *, value: bool | None, usage: Usage, row: ReplyRow
 ) -> Verdict:
     recovered = "recovered" if result.parsed.how == "recovered" else None
@@ -286,7 +289,6 @@ COLUMNS = (
     "G", "Gs", "nG", "Gu", "S", "Ss", "nS", "Su", "A", "As", "nA", "Au", "nE",
     "no_must", "no_easy",
 )  # fmt: skip
-
 
 
 def _item_metric(name: str, top: str, n: str, unscored: str) -> Metric:

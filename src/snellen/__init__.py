@@ -1,0 +1,51 @@
+"""Snellen: an eye chart for vision-language models.
+
+The names here are imported when they are first used, so that `import snellen` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from snellen.api import run, run_async, score_captions, score_captions_async
+    from snellen.errors import SnellenError
+    from snellen.readers import load_benchmark
+    from snellen.results import Run, load_run
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Run": "snellen.results",
+    "SnellenError": "snellen.errors",
+    "load_benchmark": "snellen.readers",
+    "load_run": "snellen.results",
+    "run": "snellen.api",
+    "run_async": "snellen.api",
+    "score_captions": "snellen.api",
+    "score_captions_async": "snellen.api",
+}
+
+__all__ = [
+    "Run",
+    "SnellenError",
+    "__version__",
+    "load_benchmark",
+    "load_run",
+    "run",
+    "run_async",
+    "score_captions",
+    "score_captions_async",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'snellen' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

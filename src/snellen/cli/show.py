@@ -1,0 +1,59 @@
+"""`snellen show`: the numbers of runs."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import click
+
+
+@click.command(
+    "show",
+    epilog="Example: snellen show out/reading --by category",
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option("--by", "dimensions", multiple=True, help="Also break down by this dimension.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summaries as JSON.")
+@click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
+def command(
+    runs: tuple[str, ...], dimensions: tuple[str, ...], *, as_json: bool, markdown: bool
+) -> None:
+    """Print metrics with intervals, breakdowns, counts of unscored probes, and cost."""
+    from snellen import tables
+    from snellen.cli.printing import print_json, print_table
+    from snellen.results import Run, find_runs, load_run
+
+    loaded = [load_run(path) for path in find_runs(runs)]
+    if as_json:
+        print_json([tables.summary_of(run) for run in loaded])
+        return
+    put = (lambda t: click.echo(tables.to_markdown(t))) if markdown else print_table
+
+    def key(run: Run) -> tuple[str, str]:
+        return run.spec.benchmark, run.spec.judge.name
+
+    for _, group in groupby(sorted(loaded, key=key), key=key):
+        same = list(group)
+        put(tables.leaderboard(same))
+        if len(same) == 1:
+            put(tables.readings(same[0]))
+        for run in same:
+            for dimension in _chosen(run, dimensions):
+                put(tables.breakdown(run, dimension))
+        put(tables.counts_table(same))
+
+
+def _chosen(run: object, dimensions: tuple[str, ...]) -> list[str]:
+    from snellen import tables
+    from snellen.errors import UsageError
+    from snellen.results import Run
+
+    assert isinstance(run, Run)
+    available = tables.summary_of(run).by
+    for name in dimensions:
+        if name not in available:
+            raise UsageError(
+                f"no breakdown by {name} in {run.folder}",
+                hint=f"there are: {', '.join(available) or 'none'}",
+            )
+    return list(dimensions)

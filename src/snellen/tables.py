@@ -1,0 +1,245 @@
+"""Tables as data, and how they look as text, Markdown, CSV and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from snellen.protocols import PROTOCOLS
+from snellen.results import Run, Summary, Value
+
+TITLES: Mapping[str, str] = {
+    "overall_acc": "Overall %",
+    "effective_acc": "Effective %",
+    "uncertain_ratio": "Uncertain %",
+    "coverage": "Coverage %",
+    "tokens_per_image": "Tokens/image",
+    "mean_density": "Mean dens. ‰",
+    "global_density": "Global dens. ‰",
+    "density_cv": "Density CV",
+    "score": "Score %",
+    "gate_pass": "Gate pass %",
+    "atomic_acc": "Atomic %",
+    "must_right_acc": "Must-Right %",
+    "easy_wrong_acc": "Easy-Wrong %",
+    "easy_wrong_avg": "E-W avg (no gate) %",
+    "reliability_gap": "Gap, points",
+    "accuracy": "Accuracy %",
+    "macro_accuracy": "Macro %",
+    "cannot_answer_rate": "Cannot answer %",
+}
+PERCENT = frozenset(
+    {
+        "overall_acc", "effective_acc", "uncertain_ratio", "coverage", "score", "gate_pass",
+        "atomic_acc", "must_right_acc", "easy_wrong_acc", "easy_wrong_avg", "reliability_gap",
+        "accuracy", "macro_accuracy", "cannot_answer_rate",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: the first column is text, the others are numbers written out."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def number(name: str, value: float | None, digits: int = 1) -> str:
+    """A metric's number as people read it: rates in per cent, `-` where there is none.
+
+    >>> number("overall_acc", 0.6872)
+    '68.7'
+    >>> number("density_cv", 0.2724)
+    '0.272'
+    """
+    if value is None:
+        return "-"
+    if name in PERCENT:
+        return f"{100 * value:.{digits}f}"
+    if name == "tokens_per_image":
+        return f"{value:.0f}"
+    return f"{value:.{3 if name == 'density_cv' else 2}f}"
+
+
+def with_interval(name: str, value: Value | None) -> str:
+    """A number with its interval behind it: `68.7 [66.0, 71.2]`."""
+    if value is None or value.value is None:
+        return "-"
+    text = number(name, value.value)
+    if value.ci95 is None:
+        return text
+    return f"{text} [{number(name, value.ci95[0])}, {number(name, value.ci95[1])}]"
+
+
+def title_of(name: str) -> str:
+    """A metric's column title."""
+    return TITLES.get(name, name)
+
+
+def leaderboard(runs: Sequence[Run]) -> Table:
+    """All metrics of runs of one protocol, the best headline first, each with its interval."""
+    protocol = PROTOCOLS[runs[0].spec.protocol]
+    summaries = [(run.name, summary_of(run)) for run in runs]
+    summaries.sort(key=lambda entry: -_headline(entry[1], protocol.headline))
+    names = list(summaries[0][1].metrics)
+    rows = tuple(
+        (
+            name,
+            *(with_interval(metric, summary.metrics.get(metric)) for metric in names),
+            _scored(summary),
+        )
+        for name, summary in summaries
+    )
+    columns = ("Model", *(title_of(n) for n in names), "Scored")
+    title = f"{runs[0].spec.benchmark}: judge {runs[0].spec.judge.name}"
+    return Table(title, columns, rows, _notes([s for _, s in summaries]))
+
+
+def summary_of(run: Run) -> Summary:
+    """The run's summary, computed anew where the run ended before it was written."""
+    if run.summary is not None:
+        return run.summary
+    from snellen.summaries import summarise
+
+    return summarise(run, status="incomplete")
+
+
+def _headline(summary: Summary, name: str) -> float:
+    value = summary.metrics[name].value
+    return float("-inf") if value is None else value
+
+
+def _scored(summary: Summary) -> str:
+    counts = summary.counts
+    return f"{counts.scored}/{counts.probes}"
+
+
+def _notes(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    notes = dict.fromkeys(note for summary in summaries for note in summary.notes)
+    return ("in brackets: 95% intervals, clustered by image", *notes)
+
+
+def readings(run: Run) -> Table:
+    """Each metric of one run in all its readings: strict, over scored probes, upper bound."""
+    summary = summary_of(run)
+    rows = tuple(
+        (
+            title_of(name),
+            with_interval(name, value),
+            number(name, value.scored),
+            number(name, value.upper),
+            number(name, value.lower),
+            f"{value.n:.0f}",
+        )
+        for name, value in summary.metrics.items()
+    )
+    columns = ("Metric", "Value [95%]", "Over scored", "Upper", "Lower", "n")
+    return Table(f"{summary.model} on {summary.benchmark}", columns, rows, summary.notes)
+
+
+def breakdown(run: Run, dimension: str) -> Table:
+    """One run's metrics for each label of a dimension, with n scored of n total."""
+    summary = summary_of(run)
+    groups = summary.by[dimension]
+    names = list(next(iter(groups.values())))
+    rows = []
+    for label, metrics in sorted(groups.items()):
+        counts = summary.group_counts[dimension][label]
+        flag = " !" if counts["scored"] < 0.8 * counts["probes"] else ""
+        rows.append(
+            (
+                label,
+                *(number(name, metrics[name].value) for name in names),
+                f"{counts['scored']}/{counts['probes']}{flag}",
+                str(counts["items"]),
+            )
+        )
+    columns = (dimension, *(title_of(n) for n in names), "Scored", "Items")
+    notes = ("! fewer than four in five probes are scored",) if _flagged(rows) else ()
+    return Table(f"{summary.model} by {dimension}", columns, tuple(rows), notes)
+
+
+def _flagged(rows: Sequence[tuple[str, ...]]) -> bool:
+    return any(row[-2].endswith("!") for row in rows)
+
+
+def counts_table(runs: Sequence[Run]) -> Table:
+    """What was and was not scored, by reason, and what it cost."""
+    rows = []
+    for run in runs:
+        summary = summary_of(run)
+        counts = summary.counts
+        cost = summary.usage.get("cost_usd")
+        rows.append(
+            (
+                run.name,
+                f"{counts.scored}/{counts.probes}",
+                _reasons(counts.unscored_by_reason),
+                _reasons(counts.scored_by_reason),
+                "unknown" if cost is None else f"{cost:.4f}",
+            )
+        )
+    columns = ("Model", "Scored", "Unscored because", "Scored as", "Cost USD")
+    return Table("What was scored", columns, tuple(rows))
+
+
+def _reasons(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in reasons.items()) or "-"
+
+
+def to_markdown(table: Table) -> str:
+    """The table in Markdown; a bar in a cell is escaped."""
+    lines = [
+        f"**{table.title}**",
+        "",
+        _markdown_row(table.columns),
+        "|" + "|".join(["---", *["--:"] * (len(table.columns) - 1)]) + "|",
+        *(_markdown_row(row) for row in table.rows),
+    ]
+    lines += [f"\n{note}" for note in table.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(c.replace("|", r"\|").replace("\n", " ") for c in cells) + " |"
+
+
+def to_csv(table: Table) -> str:
+    """The table as comma-separated values."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([table.columns, *table.rows])
+    return out.getvalue()
+
+
+_LATEX = str.maketrans(
+    {
+        "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
+        "‰": r"\textperthousand{}",
+    }
+)  # fmt: skip
+
+
+def to_latex(table: Table) -> str:
+    """The table as a LaTeX tabular with booktabs rules."""
+    layout = "l" + "r" * (len(table.columns) - 1)
+    lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", _latex_row(table.columns), r"\midrule"]
+    lines += [_latex_row(row) for row in table.rows]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(c.translate(_LATEX) for c in cells) + r" \\"
+
+
+WRITERS: Mapping[str, Callable[[Table], str]] = {
+    "md": to_markdown,
+    "csv": to_csv,
+    "tex": to_latex,
+}
