@@ -193,7 +193,38 @@ def test_nobody_there(closed_port):
     failure = call(f"http://127.0.0.1:{closed_port}/v1")
     assert isinstance(failure, CallFailure)
     assert failure.kind == "connection"
-    assert f"127.0.0.1:{closed_port}" in failure.message
+    assert failure.message == (
+        f"no connection to http://127.0.0.1:{closed_port}/v1: Connection refused"
+    )
+
+
+def test_no_tls_there():
+    """A server without TLS behind an https URL is a connection failure."""
+    with FakeServer() as server:
+        failure = call(server.url.replace("http:", "https:"))
+    assert isinstance(failure, CallFailure)
+    assert failure.kind == "connection"
+    assert "https://127.0.0.1" in failure.message
+
+
+def test_no_such_host():
+    """A host without an address is a connection failure that names it."""
+    failure = call("http://snellen.invalid/v1")
+    assert isinstance(failure, CallFailure)
+    assert failure.kind == "connection"
+    assert failure.message.startswith("no connection to http://snellen.invalid/v1: ")
+
+
+def test_the_query_of_a_url_is_kept():
+    """A query that belongs to the URL is sent with every call, secret values unshown."""
+    with FakeServer(behaviour=Behaviour(schedule=["", "400"])) as server:
+        url = f"{server.url}?api-version=3&api_key=quux-corge"
+        reply, failure = call(url), call(url.replace("/v1?", "/v2?"))
+        query = server.requests[0].query
+    assert isinstance(reply, Reply)
+    assert query == "api-version=3&api_key=quux-corge"
+    assert isinstance(failure, CallFailure)
+    assert "api-version=3&api_key=***" in failure.message
 
 
 def test_an_echoed_key_is_scrubbed():
@@ -211,6 +242,14 @@ def test_an_echoed_key_is_scrubbed_from_replies():
         reply = call(server.url)
     assert isinstance(reply, Reply)
     assert reply.text == "Your key is ***."
+
+
+def test_a_key_that_is_a_word_changes_no_reply():
+    """A placeholder key does not black out the same word in an answer."""
+    with FakeServer("Help is not-needed.") as server:
+        reply = call(server.url, key="not-needed")
+    assert isinstance(reply, Reply)
+    assert reply.text == "Help is not-needed."
 
 
 def test_credentials_in_the_url():

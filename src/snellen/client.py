@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import inspect
 import io
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -131,7 +133,7 @@ class ChatClient:
         self._chat = self._at("chat/completions")
         self._headers = _headers_of(endpoint)
         self._secrets = secrets_of(endpoint.key, endpoint.url, self._headers)
-        self._secret_bytes = [s.encode() for s in self._secrets if len(s) >= 8]
+        self._secret_bytes = [s.encode() for s in self._secrets if _is_unmistakable(s)]
         self._soft = frozenset(endpoint.soft_params) - endpoint.params.keys()
         self._dialect = Dialect()
         self._knows_soft = not self._soft
@@ -225,7 +227,7 @@ class ChatClient:
 
     def _broken(self, error: Exception) -> CallFailure:
         """The failure for an exchange that ended without an HTTP answer."""
-        place, name = public_url(str(self._base)), type(error).__name__
+        place = public_url(str(self._base))
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             wait_s = self.endpoint.connect_timeout_s
             return self._failure("connection", f"no connection to {place} within {wait_s:g} s")
@@ -236,7 +238,7 @@ class ChatClient:
             return self._failure("bad_reply", f"{place} does not speak HTTP: {error.message}")
         if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
             return self._failure("connection", f"{place} broke off before its reply was whole")
-        return self._failure("connection", f"no connection to {place}: {error or name}")
+        return self._failure("connection", f"no connection to {place}: {_reason(error)}")
 
     def _failure(self, kind: FailureKind, text: str, *, latency_s: float = 0.0) -> CallFailure:
         return CallFailure(kind, one_line(text, self._secrets), latency_s=latency_s)
@@ -341,6 +343,13 @@ def _check_params(endpoint: Endpoint) -> None:
         )
 
 
+def _is_unmistakable(secret: str) -> bool:
+    """Whether a secret can be no word of an answer: `not-needed` could, and is a common key."""
+    return (
+        len(secret) >= 12 and any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
+    )
+
+
 def _headers_of(endpoint: Endpoint) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
@@ -384,6 +393,15 @@ def _proxy_for(url: URL) -> tuple[URL | None, aiohttp.BasicAuth | None]:
         )
     auth = aiohttp.BasicAuth(proxy.user, proxy.password or "") if proxy.user else None
     return proxy.with_user(None), auth
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no connection, in the system's words where it has some."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    number = cause.errno if isinstance(cause, OSError) else None
+    if number is not None and number in errno.errorcode:
+        return os.strerror(number)
+    return getattr(cause, "strerror", None) or str(cause) or type(error).__name__
 
 
 Function = Callable[[list[dict[str, Any]]], "str | Reply | Awaitable[str | Reply]"]

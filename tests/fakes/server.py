@@ -70,6 +70,7 @@ class Seen:
     headers: Mapping[str, str]
     started_s: float
     fault: str = ""
+    query: str = ""
 
 
 def text_of(body: Body) -> str:
@@ -213,7 +214,8 @@ class FakeServer:
         self._peers.add(http.transport.get_extra_info("peername") if http.transport else None)
         self.calls[http.path] += 1
         self.faults[fault] += bool(fault)
-        self.requests.append(Seen(http.path, body, dict(http.headers), time.monotonic(), fault))
+        now_s, headers = time.monotonic(), dict(http.headers)
+        self.requests.append(Seen(http.path, body, headers, now_s, fault, http.query_string))
 
     def _refuse(self, http: web.Request, body: Body) -> web.Response | None:
         b, pictures = self.behaviour, picture_uris(body)
