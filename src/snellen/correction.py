@@ -40,6 +40,12 @@ READING_RATES: Final = (
 )
 
 
+# Two audited probes more, one disagreement each way, widen the interval of an audit that found few
+# (Bonett and Price 2012). With 100 audited verdicts of a judge that is 98% right it covers the
+# truth 99 times of 100, and without them 89; of a judge that is 86% right, 97 and 95.
+_DISAGREEMENTS: Final = np.array([[0.0, 0.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 1.0, 0.0]])
+
+
 @dataclass(frozen=True, slots=True)
 class Corrected:
     """A raw rate, the corrected one, and the interval of the latter; NaN where there is none."""
@@ -228,10 +234,12 @@ def prediction_powered(
     Source: Angelopoulos and others 2023, Prediction-powered inference; the weight of the verdicts
     is that of its sequel PPI++ (power tuning).
     """
-    found = intervals(tally, _powered_rate, rates=[True], resampling=resampling)
-    sums = np.asarray(tally, dtype=np.float64).sum(axis=0)
+    rows = np.asarray(tally, dtype=np.float64)
+    sums = rows.sum(axis=0)
     raw = float(sums[1] / sums[0]) if sums[0] else math.nan
-    return Corrected(raw, float(found.estimate[0]), float(found.low[0]), float(found.high[0]))
+    softened = np.concatenate([rows, _DISAGREEMENTS])
+    found = intervals(softened, _powered_rate, rates=[True], resampling=resampling)
+    return Corrected(raw, float(_powered_rate(sums)[0]), float(found.low[0]), float(found.high[0]))
 
 
 def _powered_rate(sums: Floats) -> Floats:

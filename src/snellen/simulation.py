@@ -5,18 +5,21 @@ with another; its ability differs from picture to picture, and so does the lengt
 A simulated judge reads the captions with known error rates. What is true is therefore known, most
 of it in closed form: an estimate or an interval can be held against it.
 
-Arrays of counts have one row a picture. `repeats` equal studies of `n_images` pictures are drawn
-at once as `n_images * repeats` rows and reshaped by the caller: pictures are independent.
+Arrays of counts have one row a picture. Pictures are independent, so that many studies are drawn at
+once and cut apart. `SCENARIOS` are the captioners that the intervals and tests of `stats` are held
+against, `coverage` and `false_alarms` hold them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from snellen.stats import DEFAULT_RESAMPLING, Resampling, compare_paired, intervals
 
 Floats = NDArray[np.float64]
 
@@ -340,6 +343,104 @@ def direct_metrics(sums: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         return _defined(sums[..., 1:2] / sums[..., 0:1])
 
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A simulated system whose metrics are known.
+
+    `draw(n_images, seed)` gives a tally, `draw_equals` those of two systems of the same quality on
+    the same pictures. `rates` says which metrics are fractions of 1.
+    """
+
+    metrics: tuple[str, ...]
+    statistic: Callable[[Floats], Floats]
+    rates: tuple[bool, ...]
+    draw: Callable[[int, int], Floats]
+    draw_equals: Callable[[int, int], tuple[Floats, Floats]]
+
+    def truth(self, n_images: int = 400_000) -> Floats:
+        """The true metrics, from so many pictures that their error does not count."""
+        return self.statistic(self.draw(n_images, _TRUTH_SEED).sum(axis=0))
+
+
+def coverage(
+    scenario: Scenario,
+    n_images: int,
+    *,
+    repeats: int,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    truth: Floats | None = None,
+) -> Floats:
+    """The share of simulated studies whose interval holds the truth, shape (n_metrics,).
+
+    A study without an interval for a metric counts as one that misses.
+    """
+    true = scenario.truth() if truth is None else truth
+    studies = np.split(scenario.draw(n_images * repeats, resampling.seed), repeats)
+    held = np.zeros(true.shape)
+    for study in studies:
+        found = intervals(study, scenario.statistic, rates=scenario.rates, resampling=resampling)
+        held += (found.low <= true) & (true <= found.high)
+    return held / repeats
+
+
+def false_alarms(
+    scenario: Scenario, n_images: int, *, repeats: int, alpha: float = 0.05, seed: int = 0
+) -> Floats:
+    """The share of comparisons of equals with a p value of at most `alpha`, (n_metrics,)."""
+    first, second = scenario.draw_equals(n_images * repeats, seed)
+    pairs = zip(np.split(first, repeats), np.split(second, repeats), strict=True)
+    alarms = [compare_paired(a, b, scenario.statistic).p_value <= alpha for a, b in pairs]
+    return np.asarray(np.mean(alarms, axis=0), dtype=np.float64)
+
+
+def _reading_scenario(captioner: Captioner, judge: ReadingJudge) -> Scenario:
+    def draw(n: int, seed: int) -> Floats:
+        joint, tokens = simulate_reading(n, captioner, judge=judge, seed=seed)
+        return reading_tally(joint.sum(axis=1), tokens)
+
+    def draw_equals(n: int, seed: int) -> tuple[Floats, Floats]:
+        runs = simulate_rivals(n, [captioner, captioner], judge=judge, seed=seed)
+        first, second = (reading_tally(joint.sum(axis=1), tokens) for joint, tokens in runs)
+        return first, second
+
+    rates = (True,) * 4 + (False,) * 4
+    return Scenario(READING_METRICS, reading_metrics, rates, draw, draw_equals)
+
+
+def _rubric_scenario(writer: RubricWriter) -> Scenario:
+    def draw(n: int, seed: int) -> Floats:
+        return simulate_rubric(n, writer, seed=seed)
+
+    def draw_equals(n: int, seed: int) -> tuple[Floats, Floats]:
+        return draw(n, seed), draw(n, seed + 1)
+
+    return Scenario(RUBRIC_METRICS, rubric_metrics, (True,) * 6 + (False,), draw, draw_equals)
+
+
+def _direct_scenario(accuracy: float) -> Scenario:
+    def draw(n: int, seed: int) -> Floats:
+        return simulate_direct(n, accuracy, seed=seed)
+
+    def draw_equals(n: int, seed: int) -> tuple[Floats, Floats]:
+        return draw(n, seed), draw(n, seed + 1)
+
+    return Scenario(DIRECT_METRICS, direct_metrics, (True,), draw, draw_equals)
+
+
+_TRUTH_SEED: Final = 20_261_130
+_USUAL_JUDGE: Final = ReadingJudge(false_commit=0.05, false_abstain=0.03, misread=0.02)
+_STRONG: Final = Captioner(mention=0.95, right=0.96, spread=0.1, tokens=600.0, tail=0.8)
+
+SCENARIOS: Final = {
+    "reading, middling": _reading_scenario(Captioner(), _USUAL_JUDGE),
+    "reading, strong": _reading_scenario(_STRONG, _USUAL_JUDGE),
+    "rubric, weak": _rubric_scenario(RubricWriter(must_right=0.65, easy_wrong=0.3, spread=0.15)),
+    "rubric, middling": _rubric_scenario(RubricWriter()),
+    "rubric, strong": _rubric_scenario(RubricWriter(must_right=0.96, easy_wrong=0.85, spread=0.1)),
+    "direct, middling": _direct_scenario(0.45),
+    "direct, strong": _direct_scenario(0.9),
+}
 
 _MUST_RIGHT: Final = np.array([2, 3, 4, 5, 6, 7])
 _MUST_RIGHT_SHARES: Final = np.array([0.03, 0.32, 0.40, 0.21, 0.03, 0.01])
