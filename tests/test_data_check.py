@@ -1,0 +1,335 @@
+"""`data check` names everything that is wrong with a benchmark, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark_files import (
+    data_uri,
+    direct_folder,
+    direct_row,
+    png,
+    question,
+    reading_folder,
+    rubric_folder,
+    rubric_row,
+    write_card,
+    write_lines,
+)
+from snellen import media
+from snellen.errors import DataError, UsageError
+from snellen.readers import Problem, check_benchmark, load_benchmark
+
+
+def check(path: Path, **more: Any) -> list[Problem]:
+    return check_benchmark(str(path), look=media.open_upright, **more)
+
+
+def lines(path: Path) -> list[str]:
+    return [str(problem) for problem in check(path)]
+
+
+def test_good_folders_of_all_protocols_have_no_problem(tmp_path: Path) -> None:
+    """A good folder of each protocol has no problem."""
+    assert lines(reading_folder(tmp_path / "reading")) == []
+    assert lines(direct_folder(tmp_path / "direct")) == []
+    assert lines(rubric_folder(tmp_path / "rubric")) == []
+
+
+QUESTION_FAULTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"answer": "F"}, "answer", "expected one letter A to D, found 'F'"),
+    ({"answer": "b"}, "answer", "expected one letter A to D, found 'b'"),
+    ({"options": ["a", "b", "c", "d", "e"]}, "options", "expected 4 options, found 5"),
+    ({"options": ["a", "", "c", "d"]}, "options", "option 2 is empty"),
+    (
+        {"options": ["a", "b", "b ", "d"]},
+        "options",
+        "the right answer is also another option: B and C are both 'b'",
+    ),
+    (
+        {"options": ["a", "b", "d", "d"]},
+        "options",
+        "two options are equal: C and D are both 'd'",
+    ),
+    ({"category": "Cuont"}, "category", "'Cuont' is none of the ten categories"),
+    ({"image_id": "z"}, "image_id", "there is no image 'z'"),
+    ({"region_id": "z"}, "region_id", "there is no region 'z'"),
+    ({"region_id": "a-r"}, "region_id", "the region 'a-r' belongs to the image 'a'"),
+    ({"question_id": "q0"}, "question_id", "'q0' is already the question_id of row 1"),
+    ({"question": " "}, "question", "the text is empty"),
+    ({"question": None}, "question", "expected text, found nothing (null)"),
+    ({"options": "abcd"}, "options", "expected a list, found text"),
+    ({"anwser": "B"}, "anwser", "no such field is known"),
+]
+
+
+@pytest.mark.parametrize(("change", "field", "message"), QUESTION_FAULTS)
+def test_each_fault_of_a_question_is_named_with_file_row_and_field(
+    tmp_path: Path, change: dict[str, Any], field: str, message: str
+) -> None:
+    """Each fault of a question is told with its file, row and field."""
+    folder = reading_folder(tmp_path)
+    write_lines(
+        folder / "questions.jsonl", [question(0, "a"), question(1, "b"), question(2, "b") | change]
+    )
+    told = lines(folder)
+    start = f"questions.jsonl, row 3, field `{field}`: {message}"
+    assert any(line.startswith(start) for line in told), told
+
+
+def test_all_faults_are_told_at_once_and_in_order(tmp_path: Path) -> None:
+    """Several faults, in one row and in many, are all told in one go."""
+    folder = reading_folder(tmp_path)
+    rows = [
+        question(0, "a", answer="F", category="Cuont"),
+        "{torn",
+        question(1, "b", options=["a", 1, "c", "d"], question=7),
+    ]
+    write_lines(folder / "questions.jsonl", rows)
+    told = [(problem.row, problem.field) for problem in check(folder)]
+    assert told == [(1, "category"), (1, "answer"), (2, ""), (3, "question"), (3, "options[1]")]
+
+
+def test_a_missing_field_is_named_and_the_slip_beside_it_explained(tmp_path: Path) -> None:
+    """A misspelt field is told as missing and as unknown, with the nearest valid one."""
+    row = {key: value for key, value in question(1, "b").items() if key != "answer"}
+    folder = reading_folder(tmp_path)
+    write_lines(folder / "questions.jsonl", [question(0, "a"), row | {"anwser": "B"}])
+    missing, unknown = sorted(check(folder), key=lambda problem: problem.field, reverse=False)
+    assert (missing.field, missing.message.partition(": ")[2]) == ("answer", "the field is missing")
+    assert (unknown.field, unknown.hint) == ("anwser", "did you mean `answer`?")
+
+
+def test_an_unknown_field_is_told_once_a_file(tmp_path: Path) -> None:
+    """A field that no row should have is told for the first row only."""
+    rows = [direct_row(n, ["a.png"], note="x") for n in range(5)]
+    assert [problem.row for problem in check(direct_folder(tmp_path, rows))] == [1]
+
+
+@pytest.mark.parametrize(
+    ("bbox", "message"),
+    [
+        ([0, 0, 10, 1001], "expected edges from 0 to 1000"),
+        ([10, 0, 5, 100], "the box is inverted or empty"),
+        ([0, 50, 10, 50], "the box is inverted or empty"),
+        ([0, 0, 10], "expected [ymin, xmin, ymax, xmax], found 3 numbers"),
+        ([0, "x", 10, 20], "expected a number, found text"),
+    ],
+)
+def test_a_bad_box_is_named(tmp_path: Path, bbox: list[Any], message: str) -> None:
+    """A box outside 0-1000, inverted, or without four numbers is told."""
+    folder = reading_folder(tmp_path)
+    path = folder / "regions.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    write_lines(path, [rows[0] | {"bbox": bbox}, rows[1]])
+    told = lines(folder)
+    assert len(told) == 1
+    assert told[0].startswith("regions.jsonl, row 1, field `bbox")
+    assert message in told[0]
+
+
+def test_pictures_that_no_model_can_be_shown_are_named(tmp_path: Path) -> None:
+    """An absent, an empty, a cut and a foreign picture are told, each with its row."""
+    names = ["a.png", "none.png", "empty.png", "cut.png", "page.png"]
+    folder = direct_folder(tmp_path, [direct_row(n, [name]) for n, name in enumerate(names)])
+    (folder / "empty.png").write_bytes(b"")
+    (folder / "cut.png").write_bytes(png()[:60])
+    (folder / "page.png").write_bytes(b"<html>404</html>")
+    told = check(folder)
+    assert [problem.row for problem in told] == [2, 3, 4, 5]
+    assert "does not exist" in told[0].message
+    assert "empty" in told[1].message
+    assert "HTML" in told[3].message
+
+
+def test_a_broken_picture_inside_a_row_is_named(tmp_path: Path) -> None:
+    """A data URI that holds half a picture is told with row and number of the picture."""
+    rows = [direct_row(0, [data_uri(png()), data_uri(png()[:50])])]
+    told = lines(direct_folder(tmp_path, rows))
+    assert len(told) == 1
+    assert "row 1 image 2" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("C:\\data\\1.png", "is an absolute path"),
+        ("\\\\host\\share\\1.png", "is an absolute path"),
+        ("/data/1.png", "is an absolute path"),
+        ("images\\1.png", "does not exist"),
+        ("https://example.org/1.png", "is a web address"),
+        ("", "the path is blank"),
+    ],
+)
+def test_a_picture_must_be_named_relative_to_the_folder(
+    tmp_path: Path, name: str, message: str
+) -> None:
+    """Absolute paths, backslashes and web addresses are told with the right way to write them."""
+    (problem,) = check(direct_folder(tmp_path, [direct_row(0, [name])]))
+    assert message in problem.message
+    assert problem.hint
+
+
+def test_bytes_that_are_not_utf8_are_named_with_row_and_column(tmp_path: Path) -> None:
+    """A row in another encoding is told with the byte and its column."""
+    folder = direct_folder(tmp_path)
+    path = folder / "questions.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"answer": "4"', b'"answer": "\xe9"', 1))
+    (told,) = lines(folder)
+    assert told.startswith("questions.jsonl, row 1")
+    assert "is not UTF-8: byte 0xe9 at column" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"index": NaN}\n', "NaN is not a JSON number"),
+        ("[1]\n", "expected an object, found a list"),
+        ('{"index": 1,}\n', "is not JSON"),
+        ('{"index": 7, "prob', "the last line is cut off"),
+    ],
+)
+def test_rows_that_are_no_json_objects_are_named(tmp_path: Path, text: str, message: str) -> None:
+    """NaN, lists, stray commas and a torn last line are told in plain words."""
+    folder = direct_folder(tmp_path)
+    with (folder / "questions.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write(text)
+    (told,) = lines(folder)
+    assert told.startswith("questions.jsonl, row 3: ")
+    assert message in told
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
+    """A key that an object has twice is told, since one of its values would be lost."""
+    folder = direct_folder(tmp_path)
+    path = folder / "questions.jsonl"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("{", '{"answer": "9", ', 1), encoding="utf-8")
+    (problem,) = check(folder)
+    assert (problem.row, problem.field) == (1, "answer")
+    assert "twice" in problem.message
+
+
+def test_line_ends_blank_lines_bom_and_long_lines_are_no_problem(tmp_path: Path) -> None:
+    """CRLF, blank lines, a byte order mark and a megabyte in one line are accepted."""
+    noise = png((1, 2, 3), (600, 600)) + b"\0" * 800_000
+    rows = [direct_row(0, [data_uri(noise)]), direct_row(1, ["a.png"])]
+    folder = direct_folder(tmp_path, rows)
+    path = folder / "questions.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n\r\n"))
+    assert lines(folder) == []
+
+
+def test_missing_and_empty_files_are_named(tmp_path: Path) -> None:
+    """A protocol's file that is absent or empty is told."""
+    folder = reading_folder(tmp_path)
+    (folder / "regions.jsonl").write_bytes(b"")
+    (folder / "questions.jsonl").unlink()
+    told = "\n".join(lines(folder))
+    assert "regions.jsonl: the file is empty" in told
+    assert "has no `questions` file" in told
+
+
+def test_the_card_is_checked(tmp_path: Path) -> None:
+    """An absent card, an unknown protocol, and unknown or missing keys of the card are told."""
+    (absent,) = check(tmp_path)
+    assert "has no benchmark.json" in absent.message
+    write_card(tmp_path, "rubrik")
+    (protocol,) = check(tmp_path)
+    assert (protocol.field, protocol.hint) == ("protocol", "did you mean `rubric`?")
+    (tmp_path / "benchmark.json").write_text("{]", encoding="utf-8")
+    assert "is not JSON" in check(tmp_path)[0].message
+    folder = direct_folder(tmp_path / "d")
+    card = {"name": "x", "protocol": "direct", "version": "1", "licence": "x", "source": "s"}
+    (folder / "benchmark.json").write_text(json.dumps(card), encoding="utf-8")
+    assert [(problem.field, problem.hint) for problem in check(folder)] == [
+        ("licence", "did you mean `license`?"),
+        ("license", ""),
+    ]
+
+
+def test_rubric_faults_are_named(tmp_path: Path) -> None:
+    """Empty lists and statements, an id used twice and a slip in the domain are told."""
+    rows = [
+        rubric_row("r0", "a.png", must_right=[]),
+        rubric_row("r1", "a.png", easy_wrong=["x", " "]),
+        rubric_row("r1", "a.png"),
+        rubric_row("r2", "a.png", category="Natural Scenes"),
+        rubric_row("r3", "a.png", category="My own"),
+    ]
+    told = [(problem.row, problem.field) for problem in check(rubric_folder(tmp_path, rows))]
+    assert told == [(1, "must_right"), (2, "easy_wrong"), (3, "id"), (4, "category")]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"answer": None}, "answer"),
+        ({"answer": " "}, "answer"),
+        ({"answer": {"text": "4"}}, "answer"),
+        ({"problem": "Compare <image> with <image>."}, "problem"),
+        ({"image": []}, "image"),
+        ({"image": [None]}, "image"),
+        ({"error_category": "visual_counting_eror"}, "error_category"),
+    ],
+)
+def test_direct_faults_are_named(tmp_path: Path, change: dict[str, Any], field: str) -> None:
+    """A missing answer, too few pictures and a slip in the category are told."""
+    rows = [direct_row(0, ["a.png"]) | change]
+    assert [problem.field for problem in check(direct_folder(tmp_path, rows))] == [field]
+
+
+def test_a_file_of_rows_is_checked_as_what_it_looks_like(tmp_path: Path) -> None:
+    """A file alone is checked as the known data set that its fields are those of."""
+    (tmp_path / "a.png").write_bytes(png())
+    direct = write_lines(tmp_path / "d.jsonl", [direct_row(0, ["a.png"], answer=None)])
+    assert [problem.field for problem in check(direct)] == ["answer"]
+    flat = {"id": 1, "image": "a.png", "question": "?", "choices": ["a", ""], "answer": "z"}
+    told = lines(write_lines(tmp_path / "c.jsonl", [flat]))
+    assert len(told) == 2
+    assert "none of the choices" in told[0]
+    assert "empty choice" in told[1]
+    other = write_lines(tmp_path / "o.jsonl", [{"x": 1}])
+    assert "looks like none of the known" in lines(other)[0]
+
+
+def test_parquet_is_checked_like_text(tmp_path: Path) -> None:
+    """Rows and pictures in Parquet are checked as those of JSON-lines are."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    from snellen.readers import LoadOptions
+
+    rows = [direct_row(n, [{"bytes": png()[: 999 - 940 * n], "path": None}]) for n in range(2)]
+    path = tmp_path / "PerceptionBench.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    options = LoadOptions(cache=str(tmp_path / "cache"))
+    (problem,) = check(path, options=options)
+    assert (problem.row, problem.field) == (2, "image")
+    path.write_bytes(b"PAR1 and nothing else")
+    assert "no Parquet file" in check(path, options=options)[0].message
+
+
+@pytest.mark.parametrize("change", [change for change, _, _ in QUESTION_FAULTS])
+def test_what_does_not_load_does_not_pass(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Whatever stops a load is among the problems that the check names."""
+    folder = reading_folder(tmp_path)
+    write_lines(
+        folder / "questions.jsonl", [question(0, "a"), question(1, "b"), question(2, "b") | change]
+    )
+    try:
+        load_benchmark(str(folder))
+    except DataError as error:
+        assert (error.row, error.field) in [(one.row, one.field) for one in check(folder)]
+    else:
+        assert {problem.field for problem in check(folder)} <= {"options", "anwser"}
+
+
+def test_a_name_that_is_nothing_is_misuse() -> None:
+    """A name that is neither a benchmark nor a path is misuse."""
+    with pytest.raises(UsageError):
+        check_benchmark("captoinqa")
