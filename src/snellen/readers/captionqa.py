@@ -25,6 +25,7 @@ from snellen.records import Image, Item, Probe
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ORDER_SEED = 0
+NO_QUESTION = "the list of questions is empty"
 _DOMAINS = {"nat": "natural", "doc": "document", "ecom": "ecommerce", "emb": "embodiedai"}
 _AUXILIARIES = (
     "is are was were do does did have has had can could will would should shall may might must"
@@ -111,6 +112,8 @@ def _collect(
 
 def _questions_of(row: Row, record: CaptionQARow) -> list[QuestionOfImage]:
     if record.questions is not None:
+        if not record.questions:
+            raise row.error(NO_QUESTION, field="questions")
         return record.questions
     if record.question is None or record.choices is None:
         raise row.error("the field is missing", field="questions")

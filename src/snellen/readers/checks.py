@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from snellen.errors import DataError, UsageError
-from snellen.readers.captionqa import CaptionQARow, QuestionOfImage, unusable
+from snellen.readers.captionqa import NO_QUESTION, CaptionQARow, QuestionOfImage, unusable
 from snellen.readers.catalog import KNOWN, Known, taxonomy
 from snellen.readers.findings import Findings, Look, Problem, records_of
 from snellen.readers.folder import CARD, Card, pictures_folder, read_card
@@ -302,6 +302,8 @@ def _captionqa_faults(row: CaptionQARow) -> Iterator[Fault]:
             yield Fault("questions", "the field is missing")
             return
         questions = [QuestionOfImage(row.question, row.choices, row.answer)]
+    if not questions:
+        yield Fault("questions", NO_QUESTION)
     for number, question in enumerate(questions, 1):
         if reason := unusable(question):
             yield Fault("questions", f"question {number}: {reason}")

@@ -75,7 +75,7 @@ class PictureFinder:
         if head == b'"':
             if _is_embedded(raw):
                 return self._embedded(place, raw, after)
-            return self._file(place, _text_decoder.decode(raw)), after
+            return self._file(place, _path_text(place, raw)), after
         if head == b"{":
             return self._struct(place, raw, after)
         raise place.error("a picture must be a path, a data URI or a {bytes, path} object")
@@ -83,7 +83,7 @@ class PictureFinder:
     def _struct(self, place: _Place, raw: msgspec.Raw, after: int) -> tuple[Image, int]:
         try:
             value = _struct_decoder.decode(raw)
-        except msgspec.ValidationError as error:
+        except msgspec.DecodeError as error:
             raise place.error("is no {bytes, path} object") from error
         # Only a row that was made here can point into the spool folder.
         if value.spooled and place.row.start is None:
@@ -150,6 +150,13 @@ class _Place(msgspec.Struct, frozen=True):
 
     def error(self, message: str, *, hint: str = "") -> DataError:
         return self.row.error(message, field=self.field, hint=hint)
+
+
+def _path_text(place: _Place, raw: msgspec.Raw) -> str:
+    try:
+        return _text_decoder.decode(raw)
+    except msgspec.DecodeError as error:
+        raise place.error("the path is not UTF-8") from error
 
 
 def _is_embedded(raw: msgspec.Raw) -> bool:

@@ -204,11 +204,22 @@ def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(row.data)
     except msgspec.ValidationError as error:
+        if not _is_json(row):
+            raise row.error(*broken(row)) from error
         field, message = in_words(str(error))
         hint = _near_miss(row, field, decoder.type) if "missing" in message else ""
         raise row.error(message, field=field, hint=hint) from error
     except msgspec.DecodeError as error:
         raise row.error(*broken(row)) from error
+
+
+def _is_json(row: Row) -> bool:
+    """Whether a row of the wrong shape is JSON at all, which is only found out at its end."""
+    try:
+        msgspec.json.decode(row.data)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def broken(row: Row) -> tuple[str]:
