@@ -356,16 +356,17 @@ def _bootstrap(rows: Floats, statistic: Statistic, resampling: Resampling) -> tu
     moving = np.flatnonzero(np.ptp(rows, axis=0) > 0.0)
     first, second = np.triu_indices(moving.size)
     moves = centred[:, moving]
-    features = np.concatenate([moves, moves[:, first] * moves[:, second]], axis=1)
+    features = np.concatenate([rows, moves[:, first] * moves[:, second]], axis=1)
     weights = _weights(n, resampling.resamples, resampling.seed)
     found = []
     for chunk in _chunks(resampling.resamples, n):
         sums = weights[chunk].astype(np.float64) @ features
-        shift, moments = sums[:, : moving.size], np.empty((sums.shape[0], moving.size, moving.size))
-        moments[:, first, second] = moments[:, second, first] = sums[:, moving.size :]
+        # Sums of the rows themselves: a column that a resample lacks must sum to exactly 0.
+        resampled, products = sums[:, : total.size], sums[:, total.size :]
+        shift = resampled[:, moving] - total[moving]
+        moments = np.empty((sums.shape[0], moving.size, moving.size))
+        moments[:, first, second] = moments[:, second, first] = products
         moments -= shift[:, :, np.newaxis] * shift[:, np.newaxis, :] / n
-        resampled = np.broadcast_to(total, (sums.shape[0], total.size)).copy()
-        resampled[:, moving] += shift
         gradient = _gradient(statistic, resampled, moving, moves)
         variance = (gradient * (moments @ gradient)).sum(axis=1) * n / max(n - 1, 1)
         found.append((statistic(resampled), np.sqrt(np.maximum(variance, 0.0))))
