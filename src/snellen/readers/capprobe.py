@@ -50,14 +50,14 @@ def read_reading(
 
     An image without a question is a bad row: its caption would be paid for and never read.
     """
-    pictures = _read_images(folder, intake, spool)
-    regions = _read_regions(folder, pictures, intake, spool)
-    probes = _read_questions(folder, pictures, regions, intake, spool)
+    pictures = _read_images(folder, intake, spool=spool)
+    regions = _read_regions(folder, pictures, intake=intake, spool=spool)
+    probes = _read_questions(folder, pictures, regions=regions, intake=intake, spool=spool)
     for name, picture in pictures.items():
         if intake.full:
             break
         try:
-            _take(name, picture, probes.get(name, []), intake)
+            _take(name, picture, probes=probes.get(name, []), intake=intake)
         except DataError as error:
             intake.reject(error)
     items = intake.finish()
@@ -65,7 +65,7 @@ def read_reading(
     return items, tuple(one for one in regions.values() if one.image_id in kept)
 
 
-def _take(name: str, picture: _Picture, probes: list[Probe], intake: Intake) -> None:
+def _take(name: str, picture: _Picture, *, probes: list[Probe], intake: Intake) -> None:
     if not probes:
         raise picture.row.error(f"no question asks about the image {name!r}", field="image_id")
     labels = picture.labels
@@ -83,14 +83,14 @@ def _take(name: str, picture: _Picture, probes: list[Probe], intake: Intake) -> 
     intake.add(with_digest(item), capability)
 
 
-def _read_images(folder: Path, intake: Intake, spool: Path) -> dict[str, _Picture]:
+def _read_images(folder: Path, intake: Intake, *, spool: Path) -> dict[str, _Picture]:
     finder = PictureFinder(folder)
     found: dict[str, _Picture] = {}
     for row in rows_of(find_files(folder, "images"), spool=spool):
         try:
             record = decode_row(row, _images)
             intake.require(row, image_faults(record))
-            intake.claim(row, "image_id", record.image_id)
+            intake.claim(row, "image_id", value=record.image_id)
             images = finder.find(row, record.image)
         except DataError as error:
             intake.reject(error)
@@ -103,7 +103,7 @@ def _read_images(folder: Path, intake: Intake, spool: Path) -> dict[str, _Pictur
 
 
 def _read_regions(
-    folder: Path, pictures: Mapping[str, _Picture], intake: Intake, spool: Path
+    folder: Path, pictures: Mapping[str, _Picture], *, intake: Intake, spool: Path
 ) -> dict[str, Region]:
     """The regions by id; none when the folder has no such file, since questions may do without."""
     found: dict[str, Region] = {}
@@ -111,7 +111,7 @@ def _read_regions(
         return found
     for row in rows_of(find_files(folder, "regions"), spool=spool):
         try:
-            region = _region(row, pictures, intake)
+            region = _region(row, pictures, intake=intake)
         except DataError as error:
             intake.reject(error)
             continue
@@ -119,10 +119,10 @@ def _read_regions(
     return found
 
 
-def _region(row: Row, pictures: Mapping[str, _Picture], intake: Intake) -> Region:
+def _region(row: Row, pictures: Mapping[str, _Picture], *, intake: Intake) -> Region:
     record = decode_row(row, _regions)
     intake.require(row, region_faults(record))
-    intake.claim(row, "region_id", record.region_id)
+    intake.claim(row, "region_id", value=record.region_id)
     if str(record.image_id) not in pictures:
         raise row.error(f"there is no image {record.image_id!r}", field="image_id")
     ymin, xmin, ymax, xmax = record.bbox
@@ -139,6 +139,7 @@ def _region(row: Row, pictures: Mapping[str, _Picture], intake: Intake) -> Regio
 def _read_questions(
     folder: Path,
     pictures: Mapping[str, _Picture],
+    *,
     regions: Mapping[str, Region],
     intake: Intake,
     spool: Path,
@@ -148,8 +149,8 @@ def _read_questions(
         try:
             record = decode_row(row, _questions)
             intake.require(row, question_faults(record))
-            intake.claim(row, "question_id", record.question_id)
-            probe = _probe(row, record, regions)
+            intake.claim(row, "question_id", value=record.question_id)
+            probe = _probe(row, record, regions=regions)
             if str(record.image_id) not in pictures:
                 raise row.error(f"there is no image {record.image_id!r}", field="image_id")
         except DataError as error:
@@ -159,12 +160,12 @@ def _read_questions(
     return found
 
 
-def _probe(row: Row, record: QuestionRow, regions: Mapping[str, Region]) -> Probe:
+def _probe(row: Row, record: QuestionRow, *, regions: Mapping[str, Region]) -> Probe:
     groups = {"category": record.category}
     if record.generator:
         groups["generator"] = record.generator
     if record.region_id is not None:
-        groups |= _region_groups(row, record, regions.get(str(record.region_id)))
+        groups |= _region_groups(row, record, region=regions.get(str(record.region_id)))
     return Probe(
         id=str(record.question_id),
         question=record.question,
@@ -174,7 +175,7 @@ def _probe(row: Row, record: QuestionRow, regions: Mapping[str, Region]) -> Prob
     )
 
 
-def _region_groups(row: Row, record: QuestionRow, region: Region | None) -> dict[str, str]:
+def _region_groups(row: Row, record: QuestionRow, *, region: Region | None) -> dict[str, str]:
     if region is None:
         raise row.error(f"there is no region {record.region_id!r}", field="region_id")
     if region.image_id != str(record.image_id):

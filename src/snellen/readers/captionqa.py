@@ -69,38 +69,38 @@ class _Picture:
     asked: int = 0
 
 
-def read_captionqa(rows: Iterable[Row], folder: Path, intake: Intake) -> tuple[Item, ...]:
+def read_captionqa(rows: Iterable[Row], folder: Path, *, intake: Intake) -> tuple[Item, ...]:
     """The items of CaptionQA. A question that cannot be used is listed in `intake.skipped`."""
     finder = PictureFinder(folder)
     pictures: dict[str, _Picture] = {}
     for row in rows:
         try:
-            _collect(row, finder, intake, pictures)
+            _collect(row, finder, intake=intake, pictures=pictures)
         except DataError as error:
             intake.reject(error)
     order = captionqa_order([probe for one in pictures.values() for probe in one.probes])
     for name, picture in pictures.items():
         if intake.full:
             break
-        _take(name, picture, order, intake)
+        _take(name, picture, order=order, intake=intake)
     return intake.finish()
 
 
 def _collect(
-    row: Row, finder: PictureFinder, intake: Intake, pictures: dict[str, _Picture]
+    row: Row, finder: PictureFinder, *, intake: Intake, pictures: dict[str, _Picture]
 ) -> None:
     record = decode_row(row, _decoder)
     name = str(record.id)
     questions = _questions_of(row, record)
     if record.questions is not None or name not in pictures:
-        intake.claim(row, "id", record.id)
+        intake.claim(row, "id", value=record.id)
     if name not in pictures:
         which = "image" if bytes(record.images) == b"null" else "images"
         images = finder.find(row, getattr(record, which), field=which)
         pictures[name] = _Picture(replace(row, data=b""), record.id, images)
     picture = pictures[name]
     for number, question in enumerate(questions, 1):
-        _check_choices(row, number, question.choices)
+        _check_choices(row, number, choices=question.choices)
         probe_id = f"{name}/{picture.asked}"
         picture.asked += 1
         reason = unusable(question)
@@ -121,7 +121,7 @@ def _questions_of(row: Row, record: CaptionQARow) -> list[QuestionOfImage]:
     return [flat]
 
 
-def _check_choices(row: Row, number: int, choices: Sequence[str]) -> None:
+def _check_choices(row: Row, number: int, *, choices: Sequence[str]) -> None:
     if not all(choice.strip() for choice in choices):
         raise row.error(f"question {number} has an empty choice", field="questions")
     if len(choices) >= len(LETTERS):
@@ -186,7 +186,7 @@ def captionqa_order(probes: Iterable[Probe]) -> dict[str, list[int]]:
     return orders
 
 
-def _take(name: str, picture: _Picture, order: dict[str, list[int]], intake: Intake) -> None:
+def _take(name: str, picture: _Picture, *, order: dict[str, list[int]], intake: Intake) -> None:
     domain = _DOMAINS.get(name.split("_", maxsplit=1)[0], "?")
     categories = {probe.groups["category"] for probe in picture.probes}
     if not picture.probes or not intake.wants((domain, *sorted(categories)), domain):

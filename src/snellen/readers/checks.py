@@ -78,7 +78,7 @@ def check_benchmark(
     entry = KNOWN.get(name_or_path)
     try:
         if entry is not None:
-            _check_known(entry, data, found, options)
+            _check_known(entry, data, found=found, options=options)
         else:
             _check_path(Path(data or name_or_path), found)
     except DataError as error:
@@ -86,7 +86,7 @@ def check_benchmark(
     return found.all()
 
 
-def _check_known(entry: Known, data: str | None, found: Findings, options: LoadOptions) -> None:
+def _check_known(entry: Known, data: str | None, *, found: Findings, options: LoadOptions) -> None:
     if entry.path is not None:
         _check_folder(entry.path, found)
         return
@@ -96,14 +96,14 @@ def _check_known(entry: Known, data: str | None, found: Findings, options: LoadO
     if not path.exists():
         raise DataError("there is no such file or folder", file=path)
     if entry.name == "capprobe":
-        _check_protocol(path, Card(entry.name, "reading"), found)
+        _check_protocol(path, Card(entry.name, "reading"), found=found)
     else:
-        _check_files(data_files(entry, path, options), entry.name, found)
+        _check_files(data_files(entry, path, options=options), entry.name, found=found)
 
 
 def _check_path(path: Path, found: Findings) -> None:
     if path.is_file():
-        _check_files((path,), _kind_of(path, found.spool), found)
+        _check_files((path,), _kind_of(path, found.spool), found=found)
     elif path.is_dir():
         _check_folder(path, found)
     else:
@@ -138,7 +138,7 @@ _TELLTALES = {
 }
 
 
-def _check_files(files: Iterable[Path], name: str, found: Findings) -> None:
+def _check_files(files: Iterable[Path], name: str, *, found: Findings) -> None:
     checks = {
         "perception_bench": _check_direct,
         "perception_rubrics": _check_rubrics,
@@ -157,7 +157,7 @@ def _check_folder(folder: Path, found: Findings) -> None:
     if path.is_file():
         _check_card_keys(path, found)
     if card is not None:
-        _check_protocol(folder, card, found)
+        _check_protocol(folder, card, found=found)
 
 
 def _check_card_keys(path: Path, found: Findings) -> None:
@@ -168,22 +168,22 @@ def _check_card_keys(path: Path, found: Findings) -> None:
     row = Row(path, 1, b"")
     for key in keys:
         if key not in CARD_KEYS:
-            found.note_unknown(row, key, CARD_KEYS)
+            found.note_unknown(row, key, valid=CARD_KEYS)
     for key in ("version", "license", "source"):
         if key not in keys:
             found.note(DataError("the field is missing", file=CARD, field=key))
 
 
-def _check_protocol(folder: Path, card: Card, found: Findings) -> None:
+def _check_protocol(folder: Path, card: Card, *, found: Findings) -> None:
     if card.protocol == "reading":
         _check_reading(folder, found)
     elif card.protocol == "direct":
-        _check_direct(_files(folder, "questions", found), found)
+        _check_direct(_files(folder, "questions", found=found), found)
     else:
-        _check_rubrics(_files(folder, "rubrics", found), found)
+        _check_rubrics(_files(folder, "rubrics", found=found), found)
 
 
-def _files(folder: Path, stem: str, found: Findings) -> tuple[Path, ...]:
+def _files(folder: Path, stem: str, *, found: Findings) -> tuple[Path, ...]:
     try:
         return find_files(folder, stem)
     except DataError as error:
@@ -193,15 +193,15 @@ def _files(folder: Path, stem: str, found: Findings) -> tuple[Path, ...]:
 
 def _check_reading(folder: Path, found: Findings) -> None:
     images = _check_images(folder, found)
-    regions = _check_regions(folder, images, found) if has_files(folder, "regions") else {}
+    regions = _check_regions(folder, images, found=found) if has_files(folder, "regions") else {}
     asked = set()
-    files = _files(folder, "questions", found)
-    for row, record in records_of(files, QuestionRow, _question_faults, found):
-        found.claim(row, "question_id", record.question_id)
+    files = _files(folder, "questions", found=found)
+    for row, record in records_of(files, QuestionRow, faults=_question_faults, found=found):
+        found.claim(row, "question_id", value=record.question_id)
         asked.add(str(record.image_id))
-        _check_image_id(row, record.image_id, images, found)
+        _check_image_id(row, record.image_id, images=images, found=found)
         if was_read(record.region_id) and record.region_id is not None:
-            _check_region_id(row, record, regions, found)
+            _check_region_id(row, record, regions=regions, found=found)
     for name, row in images.items():
         if name not in asked:
             found.note(row.error(f"no question asks about the image {name!r}", field="image_id"))
@@ -216,34 +216,36 @@ def _check_images(folder: Path, found: Findings) -> dict[str, Row]:
     finder, images = PictureFinder(folder), {}
     domains = taxonomy()
     parts = sorted({part for parts in domains.values() for part in parts})
-    for row, record in records_of(_files(folder, "images", found), ImageRow, image_faults, found):
-        if found.claim(row, "image_id", record.image_id):
+    for row, record in records_of(
+        _files(folder, "images", found=found), ImageRow, faults=image_faults, found=found
+    ):
+        if found.claim(row, "image_id", value=record.image_id):
             images[str(record.image_id)] = replace(row, data=b"")
-        found.look_at(finder, row, record.image)
+        found.look_at(finder, row, raw=record.image)
         for field, known in (("l1", list(domains)), ("l2", parts)):
             if was_read(getattr(record, field)):
                 for label in labels_of(getattr(record, field)):
-                    _check_label(row, field, label, known, found)
+                    _check_label(row, field, label=label, known=known, found=found)
     return images
 
 
-def _check_regions(folder: Path, images: Mapping[str, Row], found: Findings) -> dict[str, str]:
+def _check_regions(folder: Path, images: Mapping[str, Row], *, found: Findings) -> dict[str, str]:
     regions: dict[str, str] = {}
-    files = _files(folder, "regions", found)
-    for row, record in records_of(files, RegionRow, region_faults, found):
-        if found.claim(row, "region_id", record.region_id):
+    files = _files(folder, "regions", found=found)
+    for row, record in records_of(files, RegionRow, faults=region_faults, found=found):
+        if found.claim(row, "region_id", value=record.region_id):
             regions[str(record.region_id)] = str(record.image_id)
-        _check_image_id(row, record.image_id, images, found)
+        _check_image_id(row, record.image_id, images=images, found=found)
     return regions
 
 
-def _check_image_id(row: Row, value: Any, images: Mapping[str, Row], found: Findings) -> None:
+def _check_image_id(row: Row, value: Any, *, images: Mapping[str, Row], found: Findings) -> None:
     if was_read(value) and str(value) not in images:
         found.note(row.error(f"there is no image {value!r}", field="image_id"))
 
 
 def _check_region_id(
-    row: Row, record: QuestionRow, regions: Mapping[str, str], found: Findings
+    row: Row, record: QuestionRow, *, regions: Mapping[str, str], found: Findings
 ) -> None:
     owner = regions.get(str(record.region_id))
     if owner is None:
@@ -253,7 +255,9 @@ def _check_region_id(
         found.note(row.error(message, field="region_id"))
 
 
-def _check_label(row: Row, field: str, label: str, known: Sequence[str], found: Findings) -> None:
+def _check_label(
+    row: Row, field: str, *, label: str, known: Sequence[str], found: Findings
+) -> None:
     """Labels of one's own are welcome; one that is nearly a known one is a slip of the pen."""
     if label in known:
         return
@@ -266,31 +270,33 @@ def _check_label(row: Row, field: str, label: str, known: Sequence[str], found: 
 
 def _check_direct(files: tuple[Path, ...], found: Findings) -> None:
     finder = _finder(files)
-    for row, record in records_of(files, DirectRow, direct_faults, found):
-        found.claim(row, "index", record.index)
-        found.look_at(finder, row, record.image)
+    for row, record in records_of(files, DirectRow, faults=direct_faults, found=found):
+        found.claim(row, "index", value=record.index)
+        found.look_at(finder, row, raw=record.image)
         label = record.error_category
         if was_read(label) and label and label.strip():
-            _check_label(row, "error_category", label.strip(), ERROR_CATEGORIES, found)
+            _check_label(
+                row, "error_category", label=label.strip(), known=ERROR_CATEGORIES, found=found
+            )
 
 
 def _check_rubrics(files: tuple[Path, ...], found: Findings) -> None:
     finder = _finder(files)
-    for row, record in records_of(files, RubricRow, rubric_faults, found):
-        found.claim(row, "id", record.id)
-        found.look_at(finder, row, record.image)
+    for row, record in records_of(files, RubricRow, faults=rubric_faults, found=found):
+        found.claim(row, "id", value=record.id)
+        found.look_at(finder, row, raw=record.image)
         label = record.category
         if was_read(label) and label and label.strip():
-            _check_label(row, "category", label.strip(), DOMAINS, found)
+            _check_label(row, "category", label=label.strip(), known=DOMAINS, found=found)
 
 
 def _check_captionqa(files: tuple[Path, ...], found: Findings) -> None:
     finder = _finder(files)
-    for row, record in records_of(files, CaptionQARow, _captionqa_faults, found):
+    for row, record in records_of(files, CaptionQARow, faults=_captionqa_faults, found=found):
         if record.questions is not None and was_read(record.questions):
-            found.claim(row, "id", record.id)
+            found.claim(row, "id", value=record.id)
         for field in ("images", "image"):
-            found.look_at(finder, row, getattr(record, field), field)
+            found.look_at(finder, row, raw=getattr(record, field), field=field)
 
 
 def _captionqa_faults(row: CaptionQARow) -> Iterator[Fault]:

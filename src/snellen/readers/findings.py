@@ -54,22 +54,22 @@ class Findings:
             Problem(error.file, error.row, error.field, error.message, error.hint)
         )
 
-    def note_unknown(self, row: Row, key: str, valid: Sequence[str]) -> None:
+    def note_unknown(self, row: Row, key: str, *, valid: Sequence[str]) -> None:
         if (row.file.name, key) not in self._unknown:
             self._unknown.add((row.file.name, key))
             self.note(row.error("no such field is known", field=key, hint=nearest(key, valid)))
 
-    def claim(self, row: Row, field: str, value: Any) -> bool:
+    def claim(self, row: Row, field: str, *, value: Any) -> bool:
         """Takes an id; False, and noted, when it is taken or could not be read."""
         if not was_read(value):
             return False
         slim = replace(row, data=b"")
         before = self._ids.setdefault((field, str(value)), slim)
         if before is not slim:
-            self.note(row.error(taken(before, value, field), field=field))
+            self.note(row.error(taken(before, value, field=field), field=field))
         return before is slim
 
-    def look_at(self, finder: PictureFinder, row: Row, raw: Any, field: str = "image") -> None:
+    def look_at(self, finder: PictureFinder, row: Row, *, raw: Any, field: str = "image") -> None:
         """Notes pictures that are absent, and, where they can be decoded, broken ones."""
         if not was_read(raw):
             return
@@ -78,9 +78,9 @@ class Findings:
                 self.note(one)
             elif self._look is not None and one.digest not in self._looked:
                 self._looked.add(one.digest)
-                self._decode(row, one, field)
+                self._decode(row, one, field=field)
 
-    def _decode(self, row: Row, image: Image, field: str) -> None:
+    def _decode(self, row: Row, image: Image, *, field: str) -> None:
         assert self._look is not None
         try:
             self._look(image)
@@ -94,6 +94,7 @@ class Findings:
 def records_of(
     files: Iterable[Path],
     schema: type[S],
+    *,
     faults: Callable[[S], Iterator[Fault]],
     found: Findings,
 ) -> Iterator[tuple[Row, S]]:
@@ -101,7 +102,7 @@ def records_of(
     for path in files:
         try:
             for row in read_rows(path, spool=found.spool):
-                record = _record(row, schema, found)
+                record = _record(row, schema, found=found)
                 if record is None:
                     continue
                 for fault in faults(record):
@@ -111,7 +112,7 @@ def records_of(
             found.note(error)
 
 
-def _record(row: Row, schema: type[S], found: Findings) -> S | None:
+def _record(row: Row, schema: type[S], *, found: Findings) -> S | None:
     try:
         raws = msgspec.json.decode(row.data, type=dict[str, Raw])
     except msgspec.ValidationError as error:
@@ -123,14 +124,14 @@ def _record(row: Row, schema: type[S], found: Findings) -> S | None:
     fields = {field.name: field for field in msgspec.structs.fields(schema)}
     for key in raws:
         if key not in fields:
-            found.note_unknown(row, key, list(fields))
+            found.note_unknown(row, key, valid=list(fields))
     _check_twice(row, found)
-    values = {name: _value(row, field, raws, found) for name, field in fields.items()}
+    values = {name: _value(row, field, raws=raws, found=found) for name, field in fields.items()}
     return schema(**values)
 
 
 def _value(
-    row: Row, field: msgspec.structs.FieldInfo, raws: Mapping[str, Raw], found: Findings
+    row: Row, field: msgspec.structs.FieldInfo, *, raws: Mapping[str, Raw], found: Findings
 ) -> Any:
     raw = raws.get(field.name)
     if raw is None:

@@ -34,10 +34,10 @@ class Card(msgspec.Struct):
 def load_folder(folder: Path, options: LoadOptions) -> Benchmark:
     """The benchmark in a folder. Raises: DataError that names file, row and field."""
     card = read_card(folder)
-    return load_with_card(folder, card, options)
+    return load_with_card(folder, card, options=options)
 
 
-def load_with_card(folder: Path, card: Card, options: LoadOptions) -> Benchmark:
+def load_with_card(folder: Path, card: Card, *, options: LoadOptions) -> Benchmark:
     """The benchmark in a folder whose name and protocol are already known."""
     intake = Intake(options)
     spool = pictures_folder(options)
@@ -45,9 +45,13 @@ def load_with_card(folder: Path, card: Card, options: LoadOptions) -> Benchmark:
     if card.protocol == "reading":
         items, regions = read_reading(folder, intake, spool=spool)
     elif card.protocol == "direct":
-        items = read_direct(rows_of(find_files(folder, "questions"), spool=spool), folder, intake)
+        items = read_direct(
+            rows_of(find_files(folder, "questions"), spool=spool), folder, intake=intake
+        )
     else:
-        items = read_rubrics(rows_of(find_files(folder, "rubrics"), spool=spool), folder, intake)
+        items = read_rubrics(
+            rows_of(find_files(folder, "rubrics"), spool=spool), folder, intake=intake
+        )
     return assemble(card, items, folder=folder, regions=regions, skipped=intake.skipped)
 
 

@@ -48,14 +48,14 @@ def fetch(entry: Known, options: LoadOptions) -> Fetched:
     if options.source == "modelscope":
         revision, stream = options.revision, _modelscope_rows
     else:
-        revision, stream = _hub_revision(entry, options, home), _hub_rows
+        revision, stream = _hub_revision(entry, options, home=home), _hub_rows
     folder = home / options.source / (revision or "latest")
     first = _first_rows(entry, options)
     whole = folder / f"{split}.jsonl"
     part = folder / f"{split}-first-{first}.jsonl"
     path = whole if first is None or whole.is_file() else part
     if not path.is_file():
-        rows = stream(entry, split, revision)
+        rows = stream(entry, split, revision=revision)
         write_rows(itertools.islice(rows, first), path, pictures=home / "pictures")
     return Fetched(path, revision, split)
 
@@ -74,23 +74,23 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path, *, pictures: Path)
     part = path.with_suffix(".part")
     with part.open("wb") as stream:
         for row in rows:
-            stream.write(msgspec.json.encode(_plain(row, path.parent, pictures)) + b"\n")
+            stream.write(msgspec.json.encode(_plain(row, path.parent, pictures=pictures)) + b"\n")
     part.replace(path)
 
 
-def _plain(value: Any, folder: Path, pictures: Path) -> Any:
+def _plain(value: Any, folder: Path, *, pictures: Path) -> Any:
     if isinstance(value, bytes):
         return Path(os.path.relpath(spool_bytes(value, pictures), folder)).as_posix()
     if isinstance(value, Mapping):
         if isinstance(value.get("bytes"), bytes):
-            return _plain(value["bytes"], folder, pictures)
-        return {key: _plain(one, folder, pictures) for key, one in value.items()}
+            return _plain(value["bytes"], folder, pictures=pictures)
+        return {key: _plain(one, folder, pictures=pictures) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one, folder, pictures) for one in value]
+        return [_plain(one, folder, pictures=pictures) for one in value]
     return value
 
 
-def _hub_revision(entry: Known, options: LoadOptions, home: Path) -> str:
+def _hub_revision(entry: Known, options: LoadOptions, *, home: Path) -> str:
     """The commit that will be fetched; without a network, the newest one in the cache."""
     if options.revision:
         return options.revision
@@ -105,7 +105,7 @@ def _hub_revision(entry: Known, options: LoadOptions, home: Path) -> str:
         raise _unreachable(entry, error) from error
 
 
-def _hub_rows(entry: Known, split: str, revision: str) -> Iterator[Mapping[str, Any]]:
+def _hub_rows(entry: Known, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
     with _hub_installed():
         import datasets
     try:
@@ -133,7 +133,7 @@ def _network_errors() -> tuple[type[Exception], ...]:
     return (OSError, ValueError, getattr(errors, "HTTPError", OSError))
 
 
-def _modelscope_rows(entry: Known, split: str, revision: str) -> Iterator[Mapping[str, Any]]:
+def _modelscope_rows(entry: Known, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
     try:
         from modelscope.msdatasets import MsDataset
     except ImportError as error:

@@ -43,33 +43,33 @@ def load_benchmark(
     """
     entry = KNOWN.get(name_or_path)
     if entry is None:
-        return _load_path(name_or_path, data, options)
+        return _load_path(name_or_path, data, options=options)
     if entry.path is not None:
         _refuse_data(name_or_path, data)
         return load_folder(entry.path, options)
     if data is not None:
-        return load_known(entry, Path(data).absolute(), options)
+        return load_known(entry, Path(data).absolute(), options=options)
     if not entry.repository:
         raise DataError(
             f"the authors of {entry.name} have not released its data",
             hint="name a folder in the documented form with --data PATH, or build one",
         )
     fetched = fetch(entry, options)
-    return load_known(entry, fetched.path, options, revision=fetched.revision)
+    return load_known(entry, fetched.path, options=options, revision=fetched.revision)
 
 
-def load_known(entry: Known, data: Path, options: LoadOptions, *, revision: str = "") -> Benchmark:
+def load_known(entry: Known, data: Path, *, options: LoadOptions, revision: str = "") -> Benchmark:
     """A named benchmark from a folder or a file."""
     if not data.exists():
         raise DataError("there is no such file or folder", file=data)
     card = card_of(entry, revision)
     if entry.name not in ROW_READERS:
-        return load_with_card(data, card, options)
-    files = data_files(entry, data, options)
+        return load_with_card(data, card, options=options)
+    files = data_files(entry, data, options=options)
     folder = files[0].parent
     intake = Intake(options)
     rows = rows_of(files, spool=pictures_folder(options))
-    items = ROW_READERS[entry.name](rows, folder, intake)
+    items = ROW_READERS[entry.name](rows, folder, intake=intake)
     return assemble(card, items, folder=folder, skipped=intake.skipped)
 
 
@@ -84,7 +84,7 @@ def card_of(entry: Known, revision: str = "") -> Card:
     )
 
 
-def data_files(entry: Known, data: Path, options: LoadOptions) -> tuple[Path, ...]:
+def data_files(entry: Known, data: Path, *, options: LoadOptions) -> tuple[Path, ...]:
     """The files with the rows of a named benchmark: the file itself, or what the folder holds.
 
     A folder may be one of ours (`benchmark.json` and `questions` or `rubrics`), a copy of the
@@ -108,7 +108,7 @@ def data_files(entry: Known, data: Path, options: LoadOptions) -> tuple[Path, ..
     )
 
 
-def _load_path(name: str, data: str | None, options: LoadOptions) -> Benchmark:
+def _load_path(name: str, data: str | None, *, options: LoadOptions) -> Benchmark:
     path = Path(name).absolute()
     if not path.exists() and "/" not in name and "\\" not in name:
         raise UsageError(

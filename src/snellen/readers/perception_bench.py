@@ -18,23 +18,23 @@ from snellen.records import Image, Item, Probe
 _decoder = msgspec.json.Decoder(DirectRow)
 
 
-def read_direct(rows: Iterable[Row], folder: Path, intake: Intake) -> tuple[Item, ...]:
+def read_direct(rows: Iterable[Row], folder: Path, *, intake: Intake) -> tuple[Item, ...]:
     """The items of direct questions, each with one probe, clustered by picture and source."""
     finder = PictureFinder(folder)
     for row in rows:
         if intake.full:
             break
         try:
-            _take(row, finder, intake)
+            _take(row, finder, intake=intake)
         except DataError as error:
             intake.reject(error)
     return clustered(intake.finish())
 
 
-def _take(row: Row, finder: PictureFinder, intake: Intake) -> None:
+def _take(row: Row, finder: PictureFinder, *, intake: Intake) -> None:
     record = decode_row(row, _decoder)
     intake.require(row, direct_faults(record))
-    intake.claim(row, "index", record.index)
+    intake.claim(row, "index", value=record.index)
     label = category_of(record)
     if intake.wants((label,), label):
         intake.add(direct_item(record, finder.find(row, record.image)), label)
@@ -72,7 +72,7 @@ def clustered(items: Sequence[Item]) -> tuple[Item, ...]:
     first: dict[tuple[str, ...], int] = {}
     for at, item in enumerate(items):
         for mark in _marks(item):
-            _join(parent, first.setdefault(mark, at), at)
+            _join(parent, first.setdefault(mark, at), other=at)
     return tuple(
         replace(item, cluster=items[_root(parent, at)].id) for at, item in enumerate(items)
     )
@@ -86,7 +86,7 @@ def _marks(item: Item) -> list[tuple[str, ...]]:
     return marks
 
 
-def _join(parent: list[int], one: int, other: int) -> None:
+def _join(parent: list[int], one: int, *, other: int) -> None:
     a, b = _root(parent, one), _root(parent, other)
     parent[max(a, b)] = min(a, b)
 

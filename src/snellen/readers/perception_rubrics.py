@@ -17,23 +17,23 @@ from snellen.records import Image, Item, Probe
 _decoder = msgspec.json.Decoder(RubricRow)
 
 
-def read_rubrics(rows: Iterable[Row], folder: Path, intake: Intake) -> tuple[Item, ...]:
+def read_rubrics(rows: Iterable[Row], folder: Path, *, intake: Intake) -> tuple[Item, ...]:
     """The items of a rubric benchmark: one picture each, its probes Must-Right, then Easy-Wrong."""
     finder = PictureFinder(folder)
     for row in rows:
         if intake.full:
             break
         try:
-            _take(row, finder, intake)
+            _take(row, finder, intake=intake)
         except DataError as error:
             intake.reject(error)
     return intake.finish()
 
 
-def _take(row: Row, finder: PictureFinder, intake: Intake) -> None:
+def _take(row: Row, finder: PictureFinder, *, intake: Intake) -> None:
     record = decode_row(row, _decoder)
     intake.require(row, rubric_faults(record))
-    intake.claim(row, "id", record.id)
+    intake.claim(row, "id", value=record.id)
     label = domain_of(record)
     if intake.wants((label,), label):
         intake.add(rubric_item(record, finder.find(row, record.image)), label)

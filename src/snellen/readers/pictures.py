@@ -63,50 +63,50 @@ class PictureFinder:
         after = 0
         for number, entry in enumerate(entries, 1):
             try:
-                image, after = self._one(_Place(row, field, number), entry, after)
+                image, after = self._one(_Place(row, field, number), entry, after=after)
             except DataError as error:
                 found.append(error)
             else:
                 found.append(image)
         return found
 
-    def _one(self, place: _Place, raw: msgspec.Raw, after: int) -> tuple[Image, int]:
+    def _one(self, place: _Place, raw: msgspec.Raw, *, after: int) -> tuple[Image, int]:
         head = bytes(memoryview(raw)[:1])
         if head == b'"':
             if _is_embedded(raw):
-                return self._embedded(place, raw, after)
+                return self._embedded(place, raw, after=after)
             return self._file(place, _path_text(place, raw)), after
         if head == b"{":
-            return self._struct(place, raw, after)
+            return self._struct(place, raw, after=after)
         raise place.error("a picture must be a path, a data URI or a {bytes, path} object")
 
-    def _struct(self, place: _Place, raw: msgspec.Raw, after: int) -> tuple[Image, int]:
+    def _struct(self, place: _Place, raw: msgspec.Raw, *, after: int) -> tuple[Image, int]:
         try:
             value = _struct_decoder.decode(raw)
         except msgspec.DecodeError as error:
             raise place.error("is no {bytes, path} object") from error
         # Only a row that was made here can point into the spool folder.
         if value.spooled and place.row.start is None:
-            return self._spooled(place, Path(value.spooled), value.text), after
+            return self._spooled(place, Path(value.spooled), text=value.text), after
         if bytes(memoryview(value.bytes)[:1]) == b'"':
-            return self._embedded(place, value.bytes, after)
+            return self._embedded(place, value.bytes, after=after)
         if value.path:
             return self._file(place, value.path), after
         raise place.error("has neither bytes nor a path")
 
-    def _embedded(self, place: _Place, raw: msgspec.Raw, after: int) -> tuple[Image, int]:
+    def _embedded(self, place: _Place, raw: msgspec.Raw, *, after: int) -> tuple[Image, int]:
         row = place.row
         if row.start is None:
             raise place.error("holds base64 text that was not recognised as a picture")
         size = memoryview(raw).nbytes
-        at = _locate(row.data, raw, after)
+        at = _locate(row.data, raw, after=after)
         start = row.start + at
         image = Image(
             place.name, hashlib.sha256(raw).hexdigest(), str(row.file), start, start + size
         )
         return image, at + size
 
-    def _spooled(self, place: _Place, path: Path, text: bool) -> Image:
+    def _spooled(self, place: _Place, path: Path, *, text: bool) -> Image:
         # The name of a spooled file is the digest of what it holds.
         end = path.stat().st_size if text else None
         return Image(place.name, path.stem, str(path), 0, end)
@@ -167,7 +167,7 @@ def _is_embedded(raw: msgspec.Raw) -> bool:
     return view.nbytes > 64 and b"." not in head and head.startswith(_BASE64_HEADS)
 
 
-def _locate(data: bytes, raw: msgspec.Raw, after: int) -> int:
+def _locate(data: bytes, raw: msgspec.Raw, *, after: int) -> int:
     """The offset of a JSON string in its row.
 
     The search compares a short head first, since finding a long needle costs its length twice. An

@@ -115,10 +115,10 @@ def _read_json(path: Path) -> Iterator[Row]:
             yield from _lines_from(path, stream)
             return
         begin = text.find(b"[")
-        yield from _elements(path, memoryview(text)[begin:], begin)
+        yield from _elements(path, memoryview(text)[begin:], begin=begin)
 
 
-def _elements(path: Path, array: memoryview, begin: int) -> Iterator[Row]:
+def _elements(path: Path, array: memoryview, *, begin: int) -> Iterator[Row]:
     try:
         found = msgspec.json.decode(array, type=list[msgspec.Raw])
     except msgspec.DecodeError as error:
@@ -169,16 +169,16 @@ def spooled(value: Any, spool: Path) -> Any:
     if isinstance(value, bytes):
         return {"spooled": spool_bytes(value, spool), "text": False}
     if isinstance(value, str) and value.startswith("data:image"):
-        return {"spooled": _store(msgspec.json.encode(value), spool, ".uri"), "text": True}
+        return {"spooled": _store(msgspec.json.encode(value), spool, suffix=".uri"), "text": True}
     return value
 
 
 def spool_bytes(data: bytes, spool: Path) -> str:
     """The path of a file of the spool folder that holds these bytes, written at most once."""
-    return _store(data, spool, _suffix_of(data))
+    return _store(data, spool, suffix=_suffix_of(data))
 
 
-def _store(data: bytes, spool: Path, suffix: str) -> str:
+def _store(data: bytes, spool: Path, *, suffix: str) -> str:
     path = spool / (hashlib.sha256(data).hexdigest() + suffix)
     if not path.exists():
         spool.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
         if not _is_json(row):
             raise row.error(*broken(row)) from error
         field, message = in_words(str(error))
-        hint = _near_miss(row, field, decoder.type) if "missing" in message else ""
+        hint = _near_miss(row, field, schema=decoder.type) if "missing" in message else ""
         raise row.error(message, field=field, hint=hint) from error
     except msgspec.DecodeError as error:
         raise row.error(*broken(row)) from error
@@ -268,7 +268,7 @@ def in_words(message: str) -> tuple[str, str]:
     return "", message
 
 
-def _near_miss(row: Row, field: str, schema: Any) -> str:
+def _near_miss(row: Row, field: str, *, schema: Any) -> str:
     """For a missing field, the key of the row that looks like a slip of the pen for it."""
     from difflib import get_close_matches
 

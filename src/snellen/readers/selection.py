@@ -58,12 +58,12 @@ class Intake:
             and len(self._items) >= options.limit
         )
 
-    def claim(self, row: Row, field: str, value: str | int) -> None:
+    def claim(self, row: Row, field: str, *, value: str | int) -> None:
         """Takes an id for this row. Raises: DataError when another row has it."""
         slim = replace(row, data=b"")
         before = self._rows.setdefault((field, str(value)), slim)
         if before is not slim:
-            raise row.error(taken(before, value, field), field=field)
+            raise row.error(taken(before, value, field=field), field=field)
 
     def require(self, row: Row, faults: Iterable[Fault]) -> None:
         """Raises: DataError for the first of the faults, if there is one."""
@@ -105,7 +105,7 @@ class Intake:
             self._know_subsets()
         chosen = self._items
         if self._options.sample is not None:
-            chosen = stratified(chosen, self._options.sample, self._options.seed)
+            chosen = stratified(chosen, self._options.sample, seed=self._options.seed)
         return tuple(item for _, item in chosen[: self._options.limit])
 
     def _know_subsets(self) -> None:
@@ -117,12 +117,12 @@ class Intake:
                 )
 
 
-def taken(before: Row, value: str | int, field: str) -> str:
+def taken(before: Row, value: str | int, *, field: str) -> str:
     """What is said about a second row with the same id."""
     return f"{value!r} is already the {field} of row {before.number} of {before.file.name}"
 
 
-def stratified(items: list[tuple[str, Item]], size: int, seed: int) -> list[tuple[str, Item]]:
+def stratified(items: list[tuple[str, Item]], size: int, *, seed: int) -> list[tuple[str, Item]]:
     """A seeded sample in file order, each capability in proportion (largest remainders).
 
     The draw depends on the ids, not on the order of the rows.
