@@ -400,7 +400,8 @@ class Scheduler:
     def _start(self, lane: _Lane, job: _Job) -> None:
         at = time.monotonic()
         lane.requests.take(at)
-        lane.tokens.take(at, estimate_tokens(job.request) if lane.tokens.limited else 0.0)
+        if lane.tokens.limited:
+            lane.tokens.take(at, estimate_tokens(job.request))
         lane.in_flight += 1
         self.meter.in_flight += 1
         self.meter.pending[id(job)] = (at, job.node.item)
@@ -551,13 +552,16 @@ def _lanes(bindings: Mapping[str, Binding]) -> dict[str, _Lane]:
     return lanes
 
 
-def _images(request: Request) -> list[Image]:
+def _images(request: Request) -> Sequence[Image]:
+    if len(request.messages) == 1 and len(request.messages[0].parts) == 1:
+        part = request.messages[0].parts[0]
+        return (part,) if isinstance(part, Image) else ()
     return [p for m in request.messages for p in m.parts if isinstance(p, Image)]
 
 
 async def _prepare(request: Request, rules: media.PictureRules) -> list[media.Picture]:
     """The request's pictures, ready to be sent; mending goes to a thread."""
-    pictures = []
+    pictures: list[media.Picture] = []
     for image in _images(request):
         picture = media.prepare_fast(image, rules)
         if picture is None:

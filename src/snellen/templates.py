@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 
@@ -29,7 +29,7 @@ class Template:
     @property
     def fields(self) -> frozenset[str]:
         """The names of its marks."""
-        return frozenset(_MARK.findall(self.text))
+        return _pieces(self.text)[1]
 
     def fill(self, **values: str) -> str:
         """The text with each mark replaced once; values are never searched for marks.
@@ -40,10 +40,11 @@ class Template:
         Raises:
             TemplateError: a mark has no value, or a value has no mark.
         """
-        fields = self.fields
-        if fields != values.keys():
-            self._complain(fields, frozenset(values))
-        return _MARK.sub(lambda m: values[m.group(1)], self.text)
+        pieces, names = _pieces(self.text)
+        if len(values) != len(names) or not names.issuperset(values):
+            self._complain(names, frozenset(values))
+        filled = [values[piece] if k % 2 else piece for k, piece in enumerate(pieces)]
+        return "".join(filled)
 
     def _complain(self, fields: frozenset[str], given: frozenset[str]) -> None:
         missing, unknown = sorted(given - fields), sorted(fields - given)
@@ -53,6 +54,13 @@ class Template:
             f"prompt {self.name} {' and '.join(found)}",
             hint="it must hold exactly: " + ", ".join(f"{{{n}}}" for n in sorted(given)),
         )
+
+
+@lru_cache(64)
+def _pieces(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """A prompt's literal pieces and mark names in turn, and the set of the names."""
+    pieces = tuple(_MARK.split(text))
+    return pieces, frozenset(pieces[1::2])
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -56,6 +56,9 @@ from snellen.templates import Template, bundled
 UNCERTAIN = "Not mentioned / Cannot be determined"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TOP_LOGPROBS = 20
+
+# One caption stands in front of all its questions.
+_fenced = lru_cache(512)(fence_caption)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,10 @@ class Shown:
 
 def show_options(probe: Probe, options: ReadingOptions) -> Shown:
     """The options as stored, or shuffled with a seed of the question's own."""
-    order = list(range(len(probe.options)))
-    if options.option_seed is not None:
-        order = list(rng_for(options.option_seed, probe.id, "options").permutation(len(order)))
+    n = len(probe.options)
+    if options.option_seed is None:
+        return Shown(probe.options, tuple(LETTERS[:n]))
+    order = rng_for(options.option_seed, probe.id, "options").permutation(n)
     return Shown(tuple(probe.options[k] for k in order), tuple(LETTERS[int(k)] for k in order))
 
 
@@ -167,19 +171,20 @@ def unscored(item: Item, probe: Probe, reason: str, *, repeat: int = 0, raw: str
 def read_one(item: Item, probe: Probe, row: ReplyRow, options: ReadingOptions) -> Flow[Verdict]:
     """The verdict on one question."""
     shown = show_options(probe, options)
-    request = judge_request(item, probe, row, options=options)
+    request = judge_request(item, probe, row, shown=shown, options=options)
     parse = partial(_parse, shown=shown, options=options)
     judged = yield from ask_judge(request, parse, remind=options.remind.text, reasks=options.reasks)
     return letter_verdict(item, probe, judged, shown=shown, repeat=row.repeat)
 
 
-def judge_request(item: Item, probe: Probe, row: ReplyRow, *, options: ReadingOptions) -> Request:
+def judge_request(
+    item: Item, probe: Probe, row: ReplyRow, *, shown: Shown, options: ReadingOptions
+) -> Request:
     """The judge call for one question; the caption stands ahead, so that prefixes are shared."""
-    shown = show_options(probe, options)
     caption = row.reply or ""
     template = options.judge if options.has_uncertain else options.forced
     text = template.fill(
-        CAPTION_HERE=fence_caption(caption),
+        CAPTION_HERE=_fenced(caption),
         QUESTION_HERE=probe.question,
         OPTIONS_HERE=options_block(shown, uncertain=options.has_uncertain),
     )
@@ -208,9 +213,13 @@ def options_block(shown: Shown, *, uncertain: bool = True) -> str:
 
 
 def _parse(reply: Reply, *, shown: Shown, options: ReadingOptions) -> Parsed:
+    lone = reply.text.strip()
+    n_letters = len(shown.options) + options.has_uncertain
+    if options.decide != "logprob" and len(lone) == 1 and lone in LETTERS[:n_letters]:
+        return Parsed(lone, "marked")
     uncertain = UNCERTAIN if options.has_uncertain else None
     if options.decide == "logprob" and reply.choices:
-        chances = letter_probabilities(reply.choices, len(shown.options) + options.has_uncertain)
+        chances = letter_probabilities(reply.choices, n_letters)
         if chances:
             return Parsed(max(chances, key=lambda letter: chances[letter]), "marked")
     return parse_letter(
@@ -320,7 +329,7 @@ def _several_request(
         for k, probe in enumerate(probes, 1)
     ]
     text = options.several.fill(
-        CAPTION_HERE=fence_caption(row.reply or ""), QUESTIONS_HERE="\n\n".join(blocks)
+        CAPTION_HERE=_fenced(row.reply or ""), QUESTIONS_HERE="\n\n".join(blocks)
     )
     return Request(
         "judge",
