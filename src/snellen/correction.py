@@ -161,8 +161,10 @@ def invert_confusion(
     seen = resample(tally, _shares, resampling=resampling)
     drawn = _drawn_confusions(counts, seen.shape[0], resampling.seed)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    low, high = np.nanquantile(_rates(_solved(seen, drawn)), tails, axis=0)
     estimate = _rates(_solved(raw[np.newaxis], chances[np.newaxis]))[0]
+    unknown = np.isnan(estimate)
+    allowed = np.where(unknown, 0.0, _rates(_solved(seen, drawn)))
+    low, high = np.where(unknown, np.nan, np.nanquantile(allowed, tails, axis=0))
     values = zip(READING_RATES, _rates(raw), estimate, low, high, strict=True)
     return {
         name: Corrected(float(r), float(e), float(lo), float(hi)) for name, r, e, lo, hi in values
