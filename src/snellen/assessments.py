@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from snellen.cleaning import (
@@ -33,14 +33,15 @@ class Group:
     """The results of one group as they were found.
 
     `items` are what stands for each rubric, `ids` the labels they carry (all empty without any).
-    `closed` is False if the reply stops inside the group; `exact` is True for the form that the
-    protocol prescribes.
+    `closed` is False if the reply stops inside the group; `apart` is False if it is unclear which results
+    are this group's; `exact` is True for the form that the protocol prescribes.
     """
 
     items: tuple[Any, ...]
     ids: tuple[str, ...] = ()
     closed: bool = True
     exact: bool = False
+    apart: bool = True
 
 
 Found = dict[str, list[Group]]
@@ -103,7 +104,7 @@ def _collect(value: dict[str, Any], found: Found) -> None:
     for key, inner in value.items():
         name = GROUP_NAMES.get(re.sub(r"[\W_]", "", key.lower()))
         if name is not None and key in twice_given(value):
-            found.setdefault(name, []).extend((Group((True,)), Group((False,))))
+            found.setdefault(name, []).append(Group((True, False), ("twice",) * 2))
         elif name is not None:
             found.setdefault(name, []).append(_json_group(inner))
         elif isinstance(inner, dict):
@@ -188,8 +189,8 @@ def read_group(group: Group, n: int, finish_reason: str | None = None) -> Parsed
     if not group.closed and finish_reason == "length":
         return unread("truncated")
     if len(set(group.ids)) < len(group.ids):
-        return _same_ids(group, n)
-    if len(group.items) != n:
+        return same_ids(group, n)
+    if len(group.items) != n or not (group.apart or n == 0):
         return unread("wrong_count", f"{len(group.items)} results for {n} rubrics")
     read = [read_boolean(item) for item in in_order(group, n)]
     bad = next((p for p in read if p.value is None), None)
@@ -198,7 +199,8 @@ def read_group(group: Group, n: int, finish_reason: str | None = None) -> Parsed
     return Parsed(tuple(p.value is True for p in read), "marked" if group.exact else "recovered")
 
 
-def _same_ids(group: Group, n: int) -> Parsed:
+def same_ids(group: Group, n: int) -> Parsed:
+    """A group that names a rubric twice: a conflict if the results differ, else read once."""
     pairs = dict(zip(group.ids, map(str, group.items), strict=True))
     if any(pairs[i] != str(item) for i, item in zip(group.ids, group.items, strict=True)):
         return unread("conflict", "two results for one rubric")
@@ -240,8 +242,8 @@ def _cut(group: Group, n_a: int, n_b: int) -> tuple[Group, Group]:
         places = [order.index(i) if order else at for at, (i, _) in enumerate(rows)]
         sides = [place < n_a for place in places]
         if max(places, default=-1) + 1 != n_a + n_b:
-            # The cut cannot be trusted: both sides get everything and fail by their count.
-            return group, group
+            whole = replace(group, apart=False)
+            return whole, whole
     parts = [
         [r for r, side in zip(rows, sides, strict=True) if side is wanted]
         for wanted in (True, False)

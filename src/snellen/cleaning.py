@@ -351,7 +351,7 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _loads(text: str) -> Any:
-    for candidate in (text, _mend(text)):
+    for candidate in (text, mend(text)):
         try:
             return json.loads(candidate, object_pairs_hook=_pairs, strict=False)
         except (ValueError, RecursionError):
@@ -359,7 +359,13 @@ def _loads(text: str) -> Any:
     return None
 
 
-def _mend(text: str) -> str:
+def mend(text: str) -> str:
+    r"""Almost-JSON as JSON: without comments and trailing commas, with JSON's quotes and words.
+
+    >>> mend("{'ok': True,} // done").strip()
+    '{"ok": true}'
+    """
+
     def loose(match: re.Match[str]) -> str:
         if match[1]:
             return _as_json_string(match[1])

@@ -20,7 +20,7 @@ from snellen.cleaning import (
     undress,
     unread,
 )
-from snellen.verdicts import HEDGE, own_labels, settle, why_none
+from snellen.verdicts import HEDGE, REACH, own_labels, settle, why_none
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 UNCERTAIN = "Not mentioned / Cannot be determined"
@@ -75,10 +75,11 @@ def match_text(text: str, choices: Choices) -> str | None:
     return None
 
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"[(\[{<]{0,2}\s*(?P<letter>[A-Za-z])\s*(?P<close>[)\]}>]{1,2})?"
-    r"(?P<delimiter>\s*$|\s*[:,;!\n。、，；)\]]|\s*(?=\?)|\.(?=\s|$)|\.(?=[A-Z][a-z])|[ ]*[-–—](?=\s)"
-    r"|\s+(?:because|since|as|for)\b|\s+\(|\s*(?=[\u4e00-\u9fff])|(?<=[)\]}>])\s*|\s+(?P<bare>(?=\S)))",
+    r"(?P<delimiter>\s*$|\s*[:,;!\n。、，；)\]]|\s*(?=\?)|\.(?=\s|$)|\.(?=[A-Z][a-z])"
+    r"|[ ]*[-–—](?=\s)|\s+(?:because|since|as|for)\b|\s+\("
+    r"|\s*(?=[\u4e00-\u9fff])|(?<=[)\]}>])\s*|\s+(?P<bare>(?=\S)))",
 )
 _FILLER_START = re.compile(
     r"(?:(?:the\s+)?(?:option|choice|letter|answer)\s+|选项\s*)(?=[(\[]?[A-Z][)\]]?(?:\W|$))",
@@ -92,11 +93,12 @@ _TWO_SMALL = re.compile(
     r"\(?([a-z])\)?\s*(?:,|/|&|\band\b|\bor\b)\s*\(?([a-z])\)?[.!]?", re.IGNORECASE
 )
 _RUN = re.compile(r"[A-Z]{2,6}")
-_PLACEHOLDER = re.compile(
+PLACEHOLDER = re.compile(
     r"\$\s*LETTER|[\[<{(]?\s*(?:the\s+|your\s+)?(?:LETTER|X)\s*[\]>})]?\s*\.?$", re.IGNORECASE
 )
 _NEGATED = re.compile(
-    r"\s*(?:not|n't|isn't|cannot\s+be|can't\s+be|neither|不是|不)\b", re.IGNORECASE
+    r"\s*(?:(?:not|isn't|cannot\s+be|can't\s+be|neither|never)\s+(?:option\s+)?|不是?\s*)[(\[]?[A-Z]\b",
+    re.IGNORECASE,
 )
 REVISED = re.compile(
     r"(?:^|[.!?,;\n]\s*)(?:actually|wait|no,|rather|instead|on second|correction|or maybe)",
@@ -118,15 +120,16 @@ def read_choice(text: str, choices: Choices) -> Parsed | None:
         return recovered(by_text)
     if _NEGATED.match(body):
         return unread("negated", body)
-    if _PLACEHOLDER.match(text.strip()) and not single:
+    if PLACEHOLDER.match(text.strip()) and not single:
         return unread("placeholder", body)
-    if _is_several(body, choices):
+    if is_several(body, choices):
         return unread("several_letters", body)
-    match = _TOKEN.match(body)
+    match = TOKEN.match(body)
     return _weigh(match, body, choices) if match else None
 
 
-def _is_several(body: str, choices: Choices) -> bool:
+def is_several(body: str, choices: Choices) -> bool:
+    """Whether a text begins with two or more letters: "AB", "A and C", "B / D"."""
     run = _RUN.fullmatch(body.rstrip(" ."))
     if run and set(run[0]) <= set(choices.letters):
         return len(set(run[0])) > 1
@@ -145,7 +148,7 @@ def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
         return None
     if letter not in choices.letters:
         return None if rest and not match["close"] else unread("not_an_option", body)
-    if named not in (None, letter) or _begins_with_other(first, letter, choices):
+    if named not in (None, letter) or begins_with_other(first, letter, choices):
         return unread("contradiction", body)
     own = _bare(choices.texts[choices.letters.index(letter)])
     if named is None and not own.startswith(_bare(first)) and _DENIED.fullmatch(first.rstrip(".")):
@@ -170,7 +173,8 @@ def _small_counts(match: re.Match[str], first: str, own_text: bool) -> bool:
     return not first or own_text or bool(match["close"]) or match["delimiter"].strip() in (":", ")")
 
 
-def _begins_with_other(first: str, letter: str, choices: Choices) -> bool:
+def begins_with_other(first: str, letter: str, choices: Choices) -> bool:
+    """Whether the words after a letter begin with another option's text."""
     said = _bare(first)
     begun = [
         (len(_bare(option)), other)
@@ -249,7 +253,7 @@ CHOOSE: dict[str, Callable[[list[tuple[int, Parsed]]], Parsed | None]] = {"label
 
 
 def _labelled(text: str, label: re.Match[str], choices: Choices) -> Parsed:
-    line = text[label.end() :].lstrip(" \t*_\"'`\n").split("\n", 1)[0]
+    line = text[label.end() : label.end() + REACH].lstrip(" \t*_\"'`\n").split("\n", 1)[0]
     parsed = read_choice(line, choices)
     if parsed is not None:
         return parsed
@@ -327,7 +331,7 @@ def read_end(text: str, choices: Choices) -> Parsed | None:
     """A choice on the last line, or as the last sentence of a reply."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > 1:
-        starts = [_TOKEN.match(undress(line)) for line in lines[:-1]]
+        starts = [TOKEN.match(undress(line)) for line in lines[:-1]]
         listed = [m for m in starts if m and m["letter"] in choices.letters and m["bare"] is None]
         parsed = None if listed else read_choice(lines[-1], choices)
         if parsed is not None:

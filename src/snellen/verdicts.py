@@ -59,7 +59,7 @@ _SENTENCE = re.compile(
     rf"(?P<word>{_WORD})\s*[.!]*",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
+NUMBER = re.compile(
     r"[-+]?\d+(?:[.,]\d+)?\s*(?:(?:/|⁄|out of|of)\s*\d+(?:[.,]\d+)?|%|percent|points?|stars?)?",
     re.IGNORECASE,
 )
@@ -86,7 +86,7 @@ _CONTRARY = re.compile(
     r"(?!\s+(?:answer|one|option|value|word|name|number|reading|term|colou?r))",
     re.IGNORECASE,
 )
-_REFUSAL = re.compile(
+REFUSAL = re.compile(
     r"\b(?:i\s*(?:'m|’m|\s+am)\s+sorry|sorry\s*,|i\s+apologi[sz]e|i\s+(?:can(?:'t|’t|not)|am\s+(?:not\s+able|unable)"
     r"|'m\s+(?:not\s+able|unable)|won(?:'t|’t)|must\s+decline)|as\s+an\s+ai\b|unable\s+to\s+(?:help|assist|comply))"
     r"|对不起|抱歉|无法(?:回答|协助|提供)",
@@ -96,6 +96,8 @@ _ASKED = re.compile(rf"{_WORD}\s*\?+", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[.!?\n;。；！？]")
 
 MARKER = re.compile(r"\[\s*(?:judge|your\s+judge?ment|judge?ment|verdict)\s*\]", re.IGNORECASE)
+# How far around its name a verdict is looked for, in characters.
+REACH = 400
 _NAMES = (
     r"verdict|judge(?:ment)?|judgment|decision|判定|判断|判斷|结论|結論|评判|裁定|final\s+answer"
 )
@@ -116,7 +118,7 @@ WEAK_LABEL = re.compile(
 ANY_LABEL = re.compile(
     rf"{MARKER.pattern}|(?:{_NAMES}|correct|answer)[\"'*_\s]*(?:is\b|[:=])", re.IGNORECASE
 )
-_CONDITION = re.compile(r"\b(?:would|if|unless|had|were|suppose|imagine|could)\b", re.IGNORECASE)
+CONDITION = re.compile(r"\b(?:would|if|unless|had|were|suppose|imagine|could)\b", re.IGNORECASE)
 
 VERDICT_KEYS = frozenset(
     {
@@ -159,7 +161,7 @@ def read_lead(text: str) -> Parsed | None:
     """The verdict that a text begins with, if nothing after it takes it back; None without one."""
     body = _SIGNED_WORD.sub("", undress(text))
     short = body.rstrip(" .!。,;")
-    if _NUMBER.fullmatch(short):
+    if NUMBER.fullmatch(short):
         known = NUMBERS.get(short)
         return unread("not_binary") if known is None else recovered(known)
     match = LEAD.match(body) or _SENTENCE.fullmatch(body)
@@ -187,7 +189,7 @@ def why_none(text: str) -> str:
     """The reason why a text without a verdict has none."""
     if text.strip().lower() in _NULLS:
         return "no_verdict"
-    if _REFUSAL.search(text[:300]):
+    if REFUSAL.search(text[:300]):
         return "refusal"
     if HEDGE.search(text) or _ASKED.fullmatch(undress(text)):
         return "hedged"
@@ -200,7 +202,7 @@ def read_markers(text: str) -> Parsed | None:
     text = _unless_all(drop_quotations(text, MARKER), text)
     if "[reason]" not in text or "[judge]" not in text:
         return None
-    section = text.rsplit("[judge]", 1)[1]
+    section = judge_section(text)
     note = text.split("[judge]", 1)[0].rsplit("[reason]", 1)[-1].strip()[:NOTE_CHARS]
     word = undress(section).strip(" .!。[](){}:\n").lower()
     if word in ("true", "false"):
@@ -208,6 +210,11 @@ def read_markers(text: str) -> Parsed | None:
     found = _first(section, ("labels", "whole", "edges")) or unread(why_none(section))
     as_official = found.value is ("true" in section.lower()) and found.value is not None
     return replace(found, how="marked" if as_official else found.how, note=note)
+
+
+def judge_section(text: str) -> str:
+    """What follows the last `[judge]`: an earlier one is part of the reasoning."""
+    return text.rsplit("[judge]", 1)[1]
 
 
 def _unless_all(kept: str, text: str) -> str:
@@ -235,10 +242,15 @@ def read_labels(text: str) -> Parsed | None:
     return _agree(decided, said | lone_verdicts(rest))
 
 
+def clause_before(text: str, at: int) -> str:
+    """The words of the same clause that stand before a place in a text."""
+    return _CLAUSE_END.split(text[max(0, at - REACH) : at])[-1]
+
+
 def own_labels(label: re.Pattern[str], text: str) -> list[re.Match[str]]:
     """The labels that the judge gives, without those that it reports of somebody else."""
     found = label.finditer(text)
-    return [m for m in found if not ATTRIBUTED.search(_CLAUSE_END.split(text[: m.start()])[-1])]
+    return [m for m in found if not ATTRIBUTED.search(clause_before(text, m.start()))]
 
 
 def choose_last(found: list[tuple[int, Parsed]]) -> Parsed | None:
@@ -250,10 +262,10 @@ CHOOSE: dict[str, Callable[[list[tuple[int, Parsed]]], Parsed | None]] = {"label
 
 
 def _labelled(text: str, label: re.Match[str]) -> Parsed:
-    before = _CLAUSE_END.split(text[: label.start()])[-1]
-    if _CONDITION.search(before):
+    before = clause_before(text, label.start())
+    if CONDITION.search(before):
         return unread("hedged", before)
-    after = text[label.end() :].lstrip(" \t*_#\"'`")
+    after = text[label.end() : label.end() + REACH].lstrip(" \t*_#\"'`")
     line = after.lstrip().split("\n", 1)[0]
     stop = STRONG_LABEL.search(line)
     clause = line[: stop.start()] if stop else line
@@ -320,7 +332,7 @@ def read_edges(text: str) -> Parsed | None:
         return recovered(lone.pop())
     bare = undress(drop_quotations(text))
     match = _LAST_SENTENCE.search(bare)
-    if match is None:
+    if match is None or ATTRIBUTED.search(clause_before(bare, match.start())):
         return None
     value = WORDS[match["word"].lower()]
     if says_otherwise(bare[: match.start()], value):

@@ -1,0 +1,114 @@
+"""Two groups of booleans, read from a judge's assessment."""
+
+from __future__ import annotations
+
+import pytest
+
+from snellen.replies import parse_assessment
+
+WHOLE = (
+    "<Assessment>\n<GroupA>\n<Result>true</Result>\n<Result>false</Result>\n</GroupA>\n"
+    "<GroupB>\n<Result>true</Result>\n</GroupB>\n</Assessment>"
+)
+CLOSED_A = WHOLE[: WHOLE.index("<GroupB>")]
+
+
+def test_the_protocols_form_is_marked() -> None:
+    """Tags as prescribed, with one result a rubric, in order."""
+    a, b = parse_assessment(WHOLE, 2, 1)
+    assert (a.value, a.how) == ((True, False), "marked")
+    assert (b.value, b.how) == ((True,), "marked")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        WHOLE.upper(),
+        WHOLE.replace("</Result>", ""),
+        WHOLE.replace("<Result>", '<Result type="bool">'),
+        WHOLE.replace("Group", "Group_"),
+        WHOLE.replace("<Assessment>", "").replace("</Assessment>", ""),
+        WHOLE.replace("true", "yes").replace("false", "no"),
+        WHOLE.replace("true", "1. true").replace("false", "2. false"),
+        WHOLE.replace(">false", ">false (the caption is silent)").replace(">true", ">true."),
+        '{"GroupA": [true, false], "GroupB": [true]}',
+        '{"Assessment": {"GroupA": {"Result": ["true", "false"]}, "GroupB": {"Result": ["true"]}}}',
+        '{"group_a": [{"id": 2, "pass": false}, {"id": 1, "pass": true}], "group_b": [1]}',
+        '{"A1": true, "A2": false, "B1": true}',
+        "[true, false, true]",
+        "### Group A\n- True\n- False\n\n### Group B\n- True",
+        "Group A (Critical): true, false\nGroup B (Granular): true",
+    ],
+)
+def test_other_dress_is_recovered(reply: str) -> None:
+    """Case, attributes, entities, missing tags, JSON and headings do not hide the results."""
+    a, b = parse_assessment(reply, 2, 1)
+    assert (a.value, b.value) == ((True, False), (True,))
+    assert a.how == "recovered"
+
+
+@pytest.mark.parametrize(
+    "dress", ["```xml\n{}\n```", "My assessment:\n{}\nDone.", "<think>hm</think>{}"]
+)
+def test_what_stands_around_it_does_not_matter(dress: str) -> None:
+    """Fences, prose and thoughts around the element are left out."""
+    a, b = parse_assessment(dress.format(WHOLE), 2, 1)
+    assert (a.value, b.value) == ((True, False), (True,))
+
+
+@pytest.mark.parametrize(
+    ("reply", "finish_reason", "reasons"),
+    [
+        ("", "stop", ("empty", "empty")),
+        ("", "length", ("truncated", "truncated")),
+        ("<think>true</think>", "stop", ("thought_only", "thought_only")),
+        ("I'm sorry, I can't.", "stop", ("refusal", "refusal")),
+        ("All hold.", "stop", ("no_verdict", "no_verdict")),
+        (WHOLE.replace("false", ""), "stop", ("unreadable_item", None)),
+        (WHOLE.replace("false", "0.5"), "stop", ("unreadable_item", None)),
+        (WHOLE.replace("<Result>false</Result>\n", ""), "stop", ("wrong_count", None)),
+        (CLOSED_A, "stop", (None, "missing_group")),
+        (CLOSED_A, "length", (None, "truncated")),
+        (CLOSED_A + "<GroupB>\n<Result>tr", "length", (None, "truncated")),
+        (WHOLE + WHOLE.replace("false", "true"), "stop", ("conflict", None)),
+        (WHOLE + WHOLE.replace("<Result>false</Result>", ""), "stop", ("wrong_count", None)),
+        (
+            '{"GroupA": [true, false], "GroupA": [true, true], "GroupB": [true]}',
+            "stop",
+            ("conflict", None),
+        ),
+        ("[true, false]", "stop", ("wrong_count", "wrong_count")),
+        (WHOLE.replace("<Result>", '<Result id="1">'), "stop", ("conflict", None)),
+    ],
+)
+def test_a_group_is_all_or_nothing(
+    reply: str, finish_reason: str, reasons: tuple[str | None, str | None]
+) -> None:
+    """A group with a fault has a reason and no value; the other group is not touched by it."""
+    parsed = parse_assessment(reply, 2, 1, finish_reason=finish_reason)
+    assert tuple(p.reason for p in parsed) == reasons
+    assert [p.value is None for p in parsed] == [r is not None for r in reasons]
+
+
+def test_escaped_tags_are_tags() -> None:
+    """Entities for the brackets say the same."""
+    escaped = WHOLE.replace("<", "&lt;").replace(">", "&gt;")
+    assert parse_assessment(escaped, 2, 1)[0].value == (True, False)
+
+
+def test_the_same_assessment_twice_is_one() -> None:
+    """A repetition that says the same is no conflict."""
+    assert parse_assessment(WHOLE + "\n" + WHOLE, 2, 1)[0].value == (True, False)
+
+
+def test_a_template_before_the_assessment_does_not_count() -> None:
+    """An earlier version that cannot be read yields to the last one."""
+    template = WHOLE.replace("true", "true|false")
+    assert parse_assessment(template + "\n" + WHOLE, 2, 1)[0].value == (True, False)
+
+
+@pytest.mark.parametrize("empty", ["<GroupB></GroupB>", "<GroupB/>", "<GroupB>\n</GroupB>", ""])
+def test_a_group_without_rubrics_has_no_results(empty: str) -> None:
+    """Nothing asked, nothing missing."""
+    a, b = parse_assessment("<GroupA><Result>true</Result></GroupA>" + empty, 1, 0)
+    assert (a.value, b.value) == ((True,), ())

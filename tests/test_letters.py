@@ -1,0 +1,171 @@
+"""Letters, read from readers' replies."""
+
+from __future__ import annotations
+
+import pytest
+
+from snellen.replies import UNCERTAIN, parse_letter, parse_letters
+
+OPTIONS = ("a brass lamp", "two candles", "no light", "a lantern")
+
+
+@pytest.mark.parametrize("letter", "ABCDE")
+def test_a_lone_capital_letter_is_marked(letter: str) -> None:
+    """The protocol's own form, with white space around it or thoughts before it."""
+    for reply in (letter, f"\n {letter} \n", f"<think>A or B</think>{letter}"):
+        parsed = parse_letter(reply, OPTIONS)
+        assert (parsed.value, parsed.how) == (letter, "marked")
+
+
+def test_a_lone_letter_counts_even_if_the_reply_was_cut() -> None:
+    """With a limit of one token every reply ends by its length."""
+    assert parse_letter("A", OPTIONS, finish_reason="length").value == "A"
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("B.", "B"),
+        ("b", "B"),
+        ("[[B]]", "B"),
+        ("B) two candles", "B"),
+        ("B – two candles", "B"),
+        ("B two candles", "B"),
+        ("B because two wicks are named", "B"),
+        ("B\n\nTwo wicks are named.", "B"),
+        ("Two wicks are named.\n\nB. two candles", "B"),
+        ("Two wicks are named. B", "B"),
+        ("Answer:\nB", "B"),
+        ("**Answer:** B", "B"),
+        ("Answer: two candles", "B"),
+        ("The correct option is (B).", "B"),
+        ("Option B", "B"),
+        ("I choose B", "B"),
+        ("Option A is wrong; option B fits.", "B"),
+        ("Two wicks, so **B** fits", "B"),
+        ('{"answer": "two candles"}', "B"),
+        ('{"letter": "B", "why": "A is wrong"}', "B"),
+        ("<answer>B</answer>", "B"),
+        ("选项B", "B"),
+        ("正确答案是：B", "B"),
+        ("A brass lamp", "A"),
+        ("answer: a", "A"),
+        ("E. Not mentioned", "E"),
+        ("E, since the caption is silent", "E"),
+        (UNCERTAIN.lower() + ".", "E"),
+        ("not mentioned/cannot be determined", "E"),
+        ("The answer is E: Not mentioned / Cannot be determined.", "E"),
+        ("C: yes", "C"),
+    ],
+)
+def test_other_forms_without_doubt_are_recovered(reply: str, letter: str) -> None:
+    """A choice in another form counts, and is marked as recovered."""
+    parsed = parse_letter(reply, OPTIONS)
+    assert (parsed.value, parsed.how, parsed.reason) == (letter, "recovered", None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "empty"),
+        ("<think>B</think>", "thought_only"),
+        ("F", "not_an_option"),
+        ("(G)", "not_an_option"),
+        ("AB", "several_letters"),
+        ("B or C", "several_letters"),
+        ("A\nB\nC\nD", "several_letters"),
+        ("B. two candles or C. no light", "several_letters"),
+        ('{"answer": ["A", "C"]}', "several_letters"),
+        ("B: no light", "contradiction"),
+        ("B. Actually, C.", "contradiction"),
+        ('{"answer": "A", "letter": "B"}', "contradiction"),
+        ("The answer is not B", "negated"),
+        ("Answer: B?", "hedged"),
+        ("Probably B", "hedged"),
+        ("Answer: none", "no_verdict"),
+        ("Not mentioned", "no_verdict"),
+        ("A lantern and a lamp", "no_verdict"),
+        ("I see two of them", "no_verdict"),
+        ("e.g. the lamp", "no_verdict"),
+        ("A.M. light", "no_verdict"),
+        ("2", "no_verdict"),
+        ("I'm sorry, but there is no caption.", "refusal"),
+    ],
+)
+def test_what_cannot_be_read_has_a_reason(reply: str, reason: str) -> None:
+    """Several letters, contradiction, doubt and prose choose nothing, each for its reason."""
+    parsed = parse_letter(reply, OPTIONS)
+    assert (parsed.value, parsed.how, parsed.reason) == (None, "", reason)
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "letter"),
+    [
+        (("1", "2", "3", "4"), "2", "B"),
+        (("5", "-5", "0.5", ".5"), "-5", "B"),
+        (("5", "-5", "0.5", ".5"), ".5", "D"),
+        (("$5", "5", "5%", "50"), "5%", "C"),
+        (("$5", "5", "5%", "50"), "$5", "A"),
+        (("B", "A", "D", "C"), "B", "B"),
+        (("B", "A", "D", "C"), "Answer: B", "B"),
+        (("yes", "no", "blue", "red"), "No.", "B"),
+        (("yes", "no", "blue", "red"), "A. No", None),
+        (("ja", "ja", "nein", "kaum"), "ja", None),
+        (("ja", "ja", "nein", "kaum"), "B. ja", "B"),
+        (("car", "bike", "dog", "street"), "A car", "A"),
+        (("car", "bike", "dog", "street"), "A dog", None),
+        (("..", "?", "-", "!"), "?", "B"),
+    ],
+)
+def test_short_and_odd_options(options: tuple[str, ...], reply: str, letter: str | None) -> None:
+    """Options that are numbers, letters, signs or alike are never mixed up."""
+    assert parse_letter(reply, options).value == letter
+
+
+def test_without_an_uncertain_option_its_letter_is_none() -> None:
+    """The forced form has as many letters as options."""
+    assert parse_letter("E", OPTIONS, uncertain=None).reason == "not_an_option"
+    assert parse_letter("D", OPTIONS, uncertain=None).value == "D"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. B\n2. E\n3. a",
+        "Q1: B\nQ2: E\nQ3: A",
+        "1) **B**\n2) E. Not mentioned\n\n3) A",
+        "B\nE\nA",
+        "B, E, A",
+        '["B", "E", "A"]',
+        '{"1": "B", "2": "E", "3": "A"}',
+        '```json\n{"answers": ["B", "E", "A"]}\n```',
+        '[{"id": 2, "answer": "E"}, {"id": 1, "answer": "B"}, {"id": 3, "answer": "A"}]',
+        "2. E\n1. B\n3. A",
+    ],
+)
+def test_several_questions_in_one_reply(reply: str) -> None:
+    """Numbered lines, bare lines and JSON give one letter a question."""
+    assert [p.value for p in parse_letters(reply, 3)] == ["B", "E", "A"]
+
+
+@pytest.mark.parametrize(
+    "reply", ["1. B\n2. E", "1. B\n2. E\n3. A\n4. C", "1. B\n2. E\n4. A", "B", "[]"]
+)
+def test_another_count_reads_nothing(reply: str) -> None:
+    """With a line missing, too many or misnumbered no line can be trusted."""
+    assert {p.reason for p in parse_letters(reply, 3)} == {"wrong_count"}
+
+
+def test_one_bad_line_leaves_the_others() -> None:
+    """Numbered answers stand each for itself."""
+    parsed = parse_letters("1. B\n2. A and C\n3. D\n3. A", 3)
+    assert [p.reason for p in parsed] == [None, "several_letters", "conflict"]
+    assert parsed[0].value == "B"
+
+
+def test_several_answers_know_their_options() -> None:
+    """A contradiction between letter and text is seen in each question's own options."""
+    options = [("red", "blue"), ("one", "two")]
+    parsed = parse_letters("1. B: blue\n2. B: one", 2, options=options)
+    assert [p.value for p in parsed] == ["B", None]
+    assert parse_letters("1. B\n2.", 2, finish_reason="length")[0].reason == "truncated"

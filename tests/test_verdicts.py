@@ -1,0 +1,116 @@
+"""True or false, read from judges' replies."""
+
+from __future__ import annotations
+
+import pytest
+
+from snellen.replies import Parsed, parse_statement, parse_verdict
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("[reason] the same fox [judge] True", True),
+        ("[reason]\nthe same fox\n[judge]\nFalse\n", False),
+        ("[reason] the same fox\n\n[judge]: **true**.", True),
+        ("[reason] the same fox [judge] True\n\nI hope this helps.", True),
+        ("[judge] False [reason] on reflection [judge] True", True),
+        ("<think>[reason] no [judge] False</think>[reason] yes [judge] True", True),
+    ],
+)
+def test_the_protocols_form_is_marked(reply: str, value: bool) -> None:
+    """With both markers the section after the last `[judge]` decides, as officially."""
+    parsed = parse_verdict(reply)
+    assert (parsed.value, parsed.how, parsed.reason) == (value, "marked", None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("True", True),
+        ("true!", True),
+        ("**False**", False),
+        ("Yes.", True),
+        ("no", False),
+        ("1", True),
+        ("0", False),
+        ("Correct, both name a fox.", True),
+        ("Incorrect", False),
+        ("The answer is correct.", True),
+        ("[judge] True", True),
+        ("[JUDGE] false", False),
+        ("**Verdict:** False", False),
+        ("### Verdict\n\nTrue", True),
+        ("Verdict → True", True),
+        ("<verdict>False</verdict>", False),
+        ('{"correct": true}', True),
+        ('{"result": {"is_correct": "no"}}', False),
+        ("Both name a fox. True", True),
+        ("Both name a fox, hence **True** it is.", True),
+        ("False. The correct answer is fox.", False),
+        ("True. Half of the fox is hidden in both.", True),
+        ("✅", True),
+        ("❌ False", False),
+        ("答案正确", True),
+        ("错误。", False),
+        ("[reason] wrong animal [judge] Not true", False),
+        ("Reference answer: Yes\nStudent answer: No\nVerdict: False", False),
+    ],
+)
+def test_other_forms_without_doubt_are_recovered(reply: str, value: bool) -> None:
+    """A verdict in another form counts, and is marked as recovered."""
+    parsed = parse_verdict(reply)
+    assert (parsed.value, parsed.how, parsed.reason) == (value, "recovered", None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "empty"),
+        ("<think>True</think>", "thought_only"),
+        ("Maybe", "hedged"),
+        ("True?", "hedged"),
+        ("Verdict: not sure", "hedged"),
+        ("True if foxes count as dogs", "hedged"),
+        ("True/False", "contradiction"),
+        ("Verdict: True or False", "contradiction"),
+        ("True\nFalse", "contradiction"),
+        ('{"verdict": true, "correct": false}', "contradiction"),
+        ("[reason] x [judge] True, not False", "contradiction"),
+        ("[reason] x [judge]", "no_verdict"),
+        ("[reason] x [judge] see above", "no_verdict"),
+        ("null", "no_verdict"),
+        ("The answer names a fox.", "no_verdict"),
+        ("Correct answer is 5", "no_verdict"),
+        ("It is not false.", "no_verdict"),
+        ("0.5", "not_binary"),
+        ("100%", "not_binary"),
+        ("3 out of 4", "not_binary"),
+        ("Verdict: 7/10", "not_binary"),
+        ("As an AI, I am unable to judge this.", "refusal"),
+    ],
+)
+def test_what_cannot_be_read_has_a_reason(reply: str, reason: str) -> None:
+    """Doubt, contradiction, prose, numbers and refusals are no verdicts, each for its reason."""
+    assert parse_verdict(reply) == Parsed(None, "", reason, parse_verdict(reply).note)
+
+
+def test_a_cut_reply_counts_only_in_the_protocols_form() -> None:
+    """What follows a complete `[judge] True` cannot change it; any other cut reply is unread."""
+    assert parse_verdict("[reason] x [judge] True", finish_reason="length").value is True
+    assert parse_verdict("[reason] x [judge] Tr", finish_reason="length").reason == "truncated"
+    assert parse_verdict("True", finish_reason="length").reason == "truncated"
+
+
+def test_the_stated_reason_is_kept_short() -> None:
+    """The note is the judge's reason, cut to 200 characters."""
+    assert parse_verdict("[reason] same fox [judge] True").note == "same fox"
+    assert parse_verdict('{"correct": false, "reason": "other animal"}').note == "other animal"
+    assert len(parse_verdict(f"[reason] {'x' * 300} [judge] True").note) == 200
+
+
+def test_a_statement_is_one_word() -> None:
+    """A lone true or false is the form that the one-rubric prompt asks for."""
+    assert parse_statement("True") == Parsed(True, "marked")
+    assert parse_statement("Verdict: false").how == "recovered"
+    assert parse_statement("true or false").reason == "contradiction"
