@@ -156,8 +156,8 @@ def invert_confusion(
             hint="both count right, wrong and E, in this order",
         )
     raw = _shares(tally.sum(axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        chances = counts / counts.sum(axis=1, keepdims=True)
+    # A truth that the check never met leaves a row of zeros, which no inverse survives.
+    chances = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     seen = resample(tally, _shares, resampling=resampling)
     drawn = _drawn_confusions(counts, seen.shape[0], resampling.seed)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
