@@ -56,6 +56,9 @@ def test_a_lone_letter_counts_even_if_the_reply_was_cut() -> None:
         ("not mentioned/cannot be determined", "E"),
         ("The answer is E: Not mentioned / Cannot be determined.", "E"),
         ("C: yes", "C"),
+        ("- A: no\n- B: yes\n- C: no\n\nB", "B"),
+        ("One by one.\nA. no\nB. yes\nC. no\n\n(B)", "B"),
+        ("The caption shows two wicks, so the answer is B.", "B"),
     ],
 )
 def test_other_forms_without_doubt_are_recovered(reply: str, letter: str) -> None:

@@ -304,8 +304,11 @@ def feels_uncertain(text: str, choices: Any) -> str | None:
 original_match_text = letters.match_text
 SMALL = letters.TOKEN.pattern.replace("[A-Za-z]", "[A-Z]", 1)
 
+FAR = re.compile(r"\b(?:says?|shows?|states?|reads?)\b[^.!?\n]*$", re.IGNORECASE)
+
 LETTER: dict[str, Mutation] = {
     **CLEANING,
+    "every clause with a report is a report": attr(verdicts, "ATTRIBUTED", FAR),
     "letters inside words": item(letters.LETTER_STEPS, "whole", letter_anywhere),
     "any letter that stands alone": item(letters.LETTER_STEPS, "whole", standing_alone),
     "first announced answer wins": item(letters.CHOOSE, "labelled", choose_first),
@@ -368,6 +371,12 @@ LETTERS: list[tuple[str, str, str | None, Outcome]] = [
     ("lists of options not known", "(A) yes\n(B) no\n(C) no", None, (None, "several_letters")),
     ("quotations count", 'Answer: D. ("Answer: A" is on the wall.)', None, ("D", None)),
     ("reported answers count", "The answer is D, since the wall says Answer: A", None, ("D", None)),
+    (
+        "every clause with a report is a report",
+        "The caption says that two wicks burn, so the answer is B",
+        None,
+        ("B", None),
+    ),
     ("finish reason ignored", "Answer: B", "length", (None, "truncated")),
     ("finish reason ignored", "Both candles", "length", (None, "truncated")),
     ("first of several letters", "B, D", None, (None, "several_letters")),

@@ -33,8 +33,8 @@ class Group:
     """The results of one group as they were found.
 
     `items` are what stands for each rubric, `ids` the labels they carry (all empty without any).
-    `closed` is False if the reply stops inside the group; `apart` is False if it is unclear which results
-    are this group's; `exact` is True for the form that the protocol prescribes.
+    `closed` is False if the reply stops inside the group, `apart` is False if it is unclear which
+    results are this group's; `exact` is True for the form that the protocol prescribes.
     """
 
     items: tuple[Any, ...]

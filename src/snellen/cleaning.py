@@ -263,10 +263,13 @@ _QUOTED = re.compile(
 
 
 # "The answer says Verdict: True" reports somebody else's verdict, even without quotation marks.
+# Only right before the name of a verdict: "it shows a fox, so the answer is B" is the judge's own.
 ATTRIBUTED = re.compile(
-    r"\b(?:says?|said|reads?|wrote|writes|written|claims?|claimed|states?|stated|contains?|containing"
-    r"|includes?|including|quotes?|quoted|ends?\s+with|ending\s+in|shows?|prints?|printed|text|words?"
-    r"|instruction|injected|embedded|phrase|sign|poster|caption's|student's)\b[^.!?\n]{0,40}$",
+    r"\b(?:says?|said|saying|reads?|reading|wrote|writes?|writing|written|claims?|claimed|states?"
+    r"|stated|contains?|containing|includes?|including|quotes?|quoted|ends?\s+(?:with|in)"
+    r"|ending\s+(?:with|in)|prints?|printed|text|words?|line|instruction|injected|embedded|phrase"
+    r"|sign|poster|caption's|student's)\b"
+    r"(?:(?!\b(?:so|hence|thus|therefore|and|but|then|my|final)\b)[^.!?\n,;]){0,15}$",
     re.IGNORECASE,
 )
 

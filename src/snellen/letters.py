@@ -309,10 +309,11 @@ def _agree(parsed: Parsed, others: set[str]) -> Parsed:
 def read_whole(text: str, choices: Choices) -> Parsed | None:
     """A reply that begins with its choice; a list that weighs every option is no choice."""
     parsed = read_choice(text, choices)
-    if parsed is None or parsed.value is None:
-        return parsed
+    if parsed is None:
+        return None
     if listed_letters(text, choices):
-        return unread("several_letters", parsed.note)
+        final = final_letter(text, choices)
+        return recovered(final) if final else unread("several_letters", parsed.note)
     return _agree(parsed, lone_letters(text, choices))
 
 
@@ -327,8 +328,18 @@ def listed_letters(text: str, choices: Choices) -> set[str]:
 _LAST_LETTER = re.compile(r"[.!?:;。]\s+[(\[]?(?P<letter>[A-Z])[)\]]?[.!]?\s*\Z")
 
 
+def final_letter(text: str, choices: Choices) -> str | None:
+    """The letter alone on the last line, if no other line holds another letter alone."""
+    lines = [undress(line).strip("()[]. ") for line in text.split("\n") if line.strip()]
+    lone = {line for line in lines if len(line) == 1 and line in choices.letters}
+    return lines[-1] if len(lines) > 1 and lone == {lines[-1]} else None
+
+
 def read_end(text: str, choices: Choices) -> Parsed | None:
     """A choice on the last line, or as the last sentence of a reply."""
+    final = final_letter(text, choices)
+    if final:
+        return recovered(final)
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > 1:
         starts = [TOKEN.match(undress(line)) for line in lines[:-1]]
