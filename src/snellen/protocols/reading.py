@@ -76,6 +76,7 @@ class ReadingOptions:
     forced: Template = field(default_factory=lambda: bundled("reading_judge_forced"))
     several: Template = field(default_factory=lambda: bundled("reading_judge_several"))
     remind: Template = field(default_factory=lambda: bundled("remind_letter"))
+    remind_several: Template = field(default_factory=lambda: bundled("remind_letters"))
     reasks: int = REASKS
     parser: str = "snellen"
     decide: str = "letter"
@@ -93,10 +94,10 @@ class ReadingOptions:
     @property
     def prompts(self) -> Mapping[str, Template]:
         """The prompts that this run uses, by purpose."""
-        judge = self.judge if self.has_uncertain else self.forced
+        judge, remind = self.judge if self.has_uncertain else self.forced, self.remind
         if self.questions_a_call > 1:
-            judge = self.several
-        return {"reply": self.describe, "verdict": judge, "reminder": self.remind}
+            judge, remind = self.several, self.remind_several
+        return {"reply": self.describe, "verdict": judge, "reminder": remind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +289,7 @@ def read_several(
     judged: list[Judged] = [Judged(Parsed(None), "judge_not_asked")] * len(probes)
     usage = Usage()
     for ask in range(options.reasks + 1):
-        [answer] = yield [request if ask == 0 else again(request, ask, options.remind.text)]
+        [answer] = yield [request if ask == 0 else again(request, ask, options.remind_several.text)]
         if isinstance(answer, CallFailure):
             failed = Judged(Parsed(None), f"judge_{answer.kind}", answer.message)
             judged = [failed if j.reason else j for j in judged]

@@ -59,7 +59,7 @@ class RubricOptions:
     judge: Template = field(default_factory=lambda: bundled("rubric_judge"))
     judge_one: Template = field(default_factory=lambda: bundled("rubric_judge_one"))
     remind: Template = field(default_factory=lambda: bundled("remind_assessment"))
-    remind_one: Template = field(default_factory=lambda: bundled("remind_verdict"))
+    remind_one: Template = field(default_factory=lambda: bundled("remind_statement"))
     one_a_call: bool = False
     gate_first: bool = False
     reasks: int = REASKS
