@@ -1,6 +1,6 @@
 """Prints how well and how fast the embedded judge does on the labelled material of `mini`.
 
-    python benchmarks/measure_embedded.py [FOLDER]
+python benchmarks/measure_embedded.py [FOLDER]
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ async def _report(judge: EmbeddedJudge, folder: Path) -> None:
     print(f"judging {len(original)} dev calls, cold: {time.perf_counter() - start:.2f} s")
     start = time.perf_counter()
     rows = await measure(judge, folder)
-    print(f"judging all {len(trials)} calls, half of them warm: {time.perf_counter() - start:.2f} s")
+    print(
+        f"judging all {len(trials)} calls, half of them warm: {time.perf_counter() - start:.2f} s"
+    )
     heads = ("protocol", "half", "n", "unscored", "accuracy", "stated", "absent", "fooled")
     print(COLUMNS.format(*heads))
     for row in rows:

@@ -29,6 +29,8 @@ from snellen.words import normalise
 
 RULES_VERSION = "1"
 
+_Batch = list[tuple[Task, asyncio.Future[Answer]]]
+
 # Calls that arrive within this time are embedded together.
 _GATHER_S = 0.003
 _ALIKE = 0.75
@@ -52,7 +54,7 @@ class EmbeddedJudge:
         self._encoder = Encoder(model_path, threads=threads)
         self.version = _version(self._encoder.sha256)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="embedded-judge")
-        self._waiting: list[tuple[Task, asyncio.Future[Answer]]] = []
+        self._waiting: _Batch = []
         self._round: asyncio.Task[None] | None = None
 
     async def call(self, request: Request, pictures: Sequence[object] = ()) -> Answer:
@@ -75,24 +77,33 @@ class EmbeddedJudge:
 
     async def close(self) -> None:
         """Waits for what is being judged, and ends the worker."""
-        if self._round is not None:
+        if self._round is not None and not self._round.done():
             await self._round
         self._worker.shutdown(wait=True)
 
     async def _answer_rounds(self) -> None:
-        loop = asyncio.get_running_loop()
+        """Answers what is waiting, round by round, until nothing is."""
         while self._waiting:
             await asyncio.sleep(_GATHER_S)
             batch, self._waiting = self._waiting, []
-            tasks = [task for task, _ in batch]
             try:
-                answers = await loop.run_in_executor(self._worker, self._judge, tasks)
-            except BaseException as error:
-                _break(batch, error)
-                raise
-            for (_, future), answer in zip(batch, answers, strict=True):
-                if not future.done():
-                    future.set_result(answer)
+                await self._answer_batch(batch)
+            finally:
+                for _, future in batch:
+                    future.cancel()
+
+    async def _answer_batch(self, batch: _Batch) -> None:
+        tasks = [task for task, _ in batch]
+        judged = asyncio.get_running_loop().run_in_executor(self._worker, self._judge, tasks)
+        await asyncio.wait([judged])
+        error = judged.exception()
+        for place, (_, future) in enumerate(batch):
+            if future.done():
+                continue
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(judged.result()[place])
 
     def _judge(self, tasks: Sequence[Task]) -> list[Answer]:
         """The answers to some tasks, embedded together."""
@@ -108,16 +119,6 @@ class EmbeddedJudge:
             refusal if refusal is not None else _answer(task, vectors)
             for task, refusal in zip(tasks, refused, strict=True)
         ]
-
-
-def _break(batch: Iterable[tuple[Task, asyncio.Future[Answer]]], error: BaseException) -> None:
-    for _, future in batch:
-        if future.done():
-            continue
-        if isinstance(error, asyncio.CancelledError):
-            future.cancel()
-        else:
-            future.set_exception(error)
 
 
 def _version(weights: str) -> str:

@@ -47,6 +47,11 @@ class Encoder:
             )
         self._session = _open_session(weights, file, threads)
         self._inputs = {i.name for i in self._session.get_inputs()}
+        if "input_ids" not in self._inputs:
+            raise SettingsError(
+                f"{file} takes {sorted(self._inputs)}, not `input_ids` as a sentence encoder does",
+                hint="give the folder of an ONNX export of all-MiniLM-L6-v2",
+            )
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
 
     def embed(self, texts: Iterable[str]) -> dict[str, Vector]:
@@ -100,6 +105,7 @@ def _batches(
 def _open_session(weights: bytes, file: Path, threads: int) -> Any:
     try:
         import onnxruntime
+        from onnxruntime.capi import onnxruntime_pybind11_state as state
     except ImportError as error:
         raise MissingExtraError("the embedded judge", "embedded") from error
     options = onnxruntime.SessionOptions()
@@ -110,7 +116,7 @@ def _open_session(weights: bytes, file: Path, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-    except (RuntimeError, ValueError) as error:
+    except (state.Fail, state.InvalidProtobuf, state.InvalidGraph, state.NotImplemented) as error:
         raise SettingsError(
             f"{file} is no ONNX model that can be run: {str(error).splitlines()[0]}",
             hint="give the folder of an ONNX export of all-MiniLM-L6-v2",

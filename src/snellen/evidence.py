@@ -44,7 +44,7 @@ class Page:
 
     `words` are its different content words. `here`, `affirmed` and `near` are masks of the shape
     (segments, words): what stands in a segment, what stands there without being denied, and what
-    stands in its sentence or the one before.
+    stands in its sentence or the one before. `places` lists, by segment, where which word stands.
     """
 
     segments: tuple[Segment, ...]
@@ -52,6 +52,7 @@ class Page:
     here: NDArray[np.bool_]
     affirmed: NDArray[np.bool_]
     near: NDArray[np.bool_]
+    places: tuple[tuple[tuple[int, int], ...], ...]
 
     def texts(self) -> Iterable[str]:
         """All whose vectors are needed to judge this caption."""
@@ -76,7 +77,8 @@ def page_of(caption: str) -> Page:
                 masks[0, row, place[word]] = True
                 masks[1, row, place[word]] |= i not in segment.denied
         masks[2, row, [place[w] for w in segment.near if w in place]] = True
-    return Page(found, words, *masks)
+    places = (tuple((i, place[w]) for i, w in enumerate(s.words) if w in place) for s in found)
+    return Page(found, words, masks[0], masks[1], masks[2], tuple(places))
 
 
 def _segments(caption: str) -> Iterable[Segment]:
@@ -113,10 +115,18 @@ def likeness(terms: Sequence[str], words: Sequence[str], vectors: Vectors) -> Ar
     ramp: Array = np.clip((cosines - _UNRELATED) / (1 - _UNRELATED), 0.0, 0.9)
     stems = [stem(w) for w in words]
     for row, term in enumerate(terms):
-        # A number is like no other number, whatever its vector says.
-        exact = np.array([s == stem(term) for s in stems])
-        ramp[row] = np.where(exact, 1.0, 0.0 if term[0].isdigit() else ramp[row])
+        own, rivals = stem(term), _rivals_of(stem(term))
+        # Numbers, and words that exclude each other, are unlike whatever their vectors say.
+        ramp[row] *= not term[0].isdigit()
+        ramp[row] *= np.array([s not in rivals for s in stems])
+        ramp[row][[s == own for s in stems]] = 1.0
     return ramp
+
+
+@lru_cache(maxsize=8192)
+def _rivals_of(word: str) -> frozenset[str]:
+    """The stems that name another value of a kind that a stem is of: for red, all colours."""
+    return frozenset().union(*(kind for kind in RIVALS if word in kind))
 
 
 def best_in(like: Array, mask: NDArray[np.bool_]) -> Array:
@@ -127,18 +137,29 @@ def best_in(like: Array, mask: NDArray[np.bool_]) -> Array:
     return best
 
 
-def nearness(segment: Segment, terms: frozenset[str], subjects: frozenset[str]) -> float:
-    """1 / (words from a term to a subject) in a segment; 0 where either is missing (stems)."""
-    stems = [stem(w) for w in segment.words]
-    ends = [i for i, s in enumerate(stems) if s in subjects]
-    starts = [i for i, s in enumerate(stems) if s in terms and i not in segment.denied]
-    return max((1 / max(1, abs(i - k)) for i in starts for k in ends), default=0.0)
+def nearness(page: Page, terms: Array, subjects: Array, *, only_after: bool = False) -> Array:
+    """How near a term comes to a subject, by segment: their likeness over the words between them.
+
+    `terms` and `subjects` are likenesses of shape (n, words); a term must stand there exactly and
+    undenied. With `only_after` the subject follows the term, as the thing counted does.
+    """
+    found = np.zeros(len(page.segments), np.float32)
+    exact = terms.max(axis=0, initial=0.0) >= 1.0
+    subject = subjects.max(axis=0, initial=0.0)
+    for row, (segment, places) in enumerate(zip(page.segments, page.places, strict=True)):
+        starts = [i for i, word in places if exact[word] and i not in segment.denied]
+        if starts:
+            ends = [(k, subject[word]) for k, word in places if subject[word] > 0]
+            gaps = ((k - i, like) for i in starts for k, like in ends)
+            close = (like / max(1, abs(g)) for g, like in gaps if g > 0 or not only_after)
+            found[row] = max(close, default=0.0)
+    return found
 
 
 def is_one_of_a_kind(options: Sequence[str]) -> bool:
     """Whether most options are values of one kind: numbers, colours, directions, materials ...
 
-    >>> is_one_of_a_kind(("Red", "Dark blue", "Two-tone")), is_one_of_a_kind(("a dog", "a cat"))
+    >>> is_one_of_a_kind(("Red", "Dark blue", "Two-tone")), is_one_of_a_kind(("a saw", "a cup"))
     (True, False)
     """
     stems = [{stem(t) for t in tokens(option)} for option in options]

@@ -11,17 +11,23 @@ from snellen.quantities import Quantity, is_same_quantity, quantities
 from snellen.records import GradeTask
 from snellen.words import NEGATIONS, STOP_WORDS, normalise, stem, tokens
 
-COLOURS = frozenset(
-    """red orange yellow green blue purple pink brown black white gray gold silver beige tan cream
-    teal turquoise violet maroon navy magenta cyan olive burgundy""".split()
-)
-DIRECTIONS = frozenset(
-    """left right top bottom above below front behind north south east west inside outside up down
-    center beside ahead rear clockwise counterclockwise""".split()
+_COLOURS = """
+red orange yellow green blue purple pink brown black white gray gold silver beige tan cream teal
+turquoise violet maroon navy magenta cyan olive burgundy
+"""
+_DIRECTIONS = (
+    "left right center",
+    "top bottom center",
+    "above below beside",
+    "front behind beside",
+    "up down",
+    "inside outside",
+    "north south east west",
+    "clockwise counterclockwise",
 )
 RIVALS: tuple[frozenset[str], ...] = (
-    frozenset(stem(c) for c in COLOURS),
-    frozenset(stem(d) for d in DIRECTIONS),
+    frozenset(stem(c) for c in _COLOURS.split()),
+    *(frozenset(stem(d) for d in axis.split()) for axis in _DIRECTIONS),
     frozenset(stem(m) for m in ("wood", "metal", "plastic", "glass", "stone", "brick", "paper")),
     frozenset(stem(s) for s in ("circle", "square", "triangle", "rectangle", "oval", "star")),
     frozenset(stem(k) for k in ("open", "close")),
@@ -30,6 +36,15 @@ RIVALS: tuple[frozenset[str], ...] = (
     frozenset(stem(k) for k in ("more", "fewer", "less")),
     frozenset(stem(k) for k in ("horizontal", "vertical", "diagonal")),
     frozenset(stem(k) for k in ("man", "woman", "boy", "girl")),
+    frozenset(stem(k) for k in ("dog", "cat", "bird", "horse", "cow", "sheep", "fish")),
+    frozenset(stem(k) for k in ("spring", "summer", "autumn", "winter")),
+    frozenset(stem(k) for k in ("rain", "snow", "hail", "sunny", "fog", "cloud")),
+    frozenset(stem(k) for k in ("big", "small", "medium")),
+    frozenset(stem(k) for k in ("day", "night", "dawn", "dusk", "noon")),
+    frozenset(stem(k) for k in ("old", "young")),
+    frozenset(stem(k) for k in ("wet", "dry")),
+    frozenset(stem(k) for k in ("full", "empty")),
+    frozenset(stem(k) for k in ("long", "short")),
 )
 
 _YES = frozenset({"yes", "true", "yeah", "yep", "correct"})
@@ -37,10 +52,11 @@ _NO = frozenset({"no", "false", "nope", "incorrect"})
 _FINAL = re.compile(
     r"(?:final answer|correct answer|correct option|the answer|my answer|\banswer)"
     r"\s*(?:is|would be|should be|:|=)+\s*:?\s*(?:option\s+)?"
-    r"|therefore,?|thus,?|in conclusion,?|hence,?",
+    r"|therefore,?|thus,?|in conclusion,?|hence,?|(?<=[.;,]\s)so,?\s|\b(?:that|which) makes\b",
     re.IGNORECASE,
 )
 _PICTURE_MARK = re.compile(r"<\|image_\d+\|>")
+_ORDINAL_WORDS = "first second third fourth fifth sixth seventh eighth ninth tenth"
 _BOXED = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
 _TEX = re.compile(r"\\(?:text|mathrm|mathbf)\{([^{}]*)\}|\\[()\[\],;!]|\$(?!\d)")
 _OPTION = re.compile(
@@ -58,6 +74,8 @@ _SPLIT = re.compile(r"\s*(?:,|;|\n|->|\u2192|>)\s*(?:and\s+)?|\s+(?:and|&)\s+")
 # A comma between digits parts two numbers unless three digits follow, as in 1,200.
 _BETWEEN = re.compile(r"(?<=\d),(?!\d{3}(?!\d))\s*(?=-?\d)")
 _CODE = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9][a-z0-9 ./:#-]*|\d+(?:[:/.-]\d+)+|[\d -]{7,}")
+_SUM = re.compile(r"(?:total(?: of| is)?|altogether|in all)\b(?=\D{0,20}\d)(.*)$", re.IGNORECASE)
+_ORDINALS = {stem(word): n for n, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
 _HEDGE = re.compile(r"\b(?:either|or|not sure|unsure|cannot (?:tell|determine)|unclear)\b")
 
 
@@ -315,16 +333,17 @@ def _committed(case: _Case) -> Quantity | None:
     found = quantities(case.answer)
     if not found and re.search(r"\b(?:no|none|zero|not any)\b", normalise(case.answer)):
         return Quantity(0.0)
+    ordinals = {_ORDINALS[s] for s in map(stem, tokens(case.answer)) if s in _ORDINALS}
+    if not found and len(ordinals) == 1:
+        return Quantity(float(ordinals.pop()))
     if len({(q.value, q.dimension) for q in found}) <= 1:
         return found[0] if found else None
     asked = {stem(t) for t in tokens(case.question)} - STOP_WORDS
     near = [q for q in found if q.word and stem(q.word) in asked]
     if len({q.value for q in near}) == 1:
         return near[0]
-    equals = re.findall(r"=\s*([^=]+)$", case.answer) or re.findall(
-        r"(?:total(?: of| is)?|altogether|in all)\D{0,20}(\d.*)$", case.answer
-    )
-    last = quantities(equals[-1]) if equals else ()
+    sums = re.findall(r"=\s*([^=]+)$", case.answer) or re.findall(_SUM, case.answer)
+    last = quantities(sums[-1]) if sums else ()
     if last:
         return last[0]
     dimension = {q.dimension for q in quantities(case.reference)} - {""}
@@ -333,28 +352,63 @@ def _committed(case: _Case) -> Quantity | None:
 
 
 def _grade_text(case: _Case) -> Grade:
-    if _holds(case.reference, case.answer):
-        rival = _rival(case.reference, case.answer, case.question)
-        if rival or _HEDGE.search(normalise(case.answer)):
+    answer = re.sub(r"\([^()]*\)", " ", case.answer)
+    if _holds(case.reference, answer):
+        rival = _rival(case.reference, answer, case.question) or _rejected(case)
+        if rival or _HEDGE.search(normalise(answer)):
             return Grade(False, f"the answer also says {rival or 'that it is unsure'}")
         return Grade(True, "the answer holds the reference")
-    wanted, said, asked = (
-        {stem(t) for t in words_of(text)} - STOP_WORDS
-        for text in (case.reference, case.answer, case.question)
-    )
     if _is_denied(case.answer) != _is_denied(case.reference):
         return Grade(False, "one denies what the other says")
-    if _rival(case.reference, case.answer, case.question):
+    if _rival(case.reference, case.answer, case.question) or _rejected(case):
         return Grade(False, "the answer says something else of the same kind")
-    if said and wanted and (wanted - asked) and wanted - asked <= said:
+    return _grade_words(case)
+
+
+def _grade_words(case: _Case) -> Grade:
+    """The grade by shared words, where the answer does not hold the reference as it stands."""
+    wanted, said, asked = (
+        {stem(t) for t in words_of(text) if t not in STOP_WORDS}
+        for text in (case.reference, case.answer, case.question)
+    )
+    if wanted and wanted <= said:
         return Grade(True, "the answer holds each word of the reference")
-    if said and said - asked and said - asked <= wanted and (wanted - said) <= asked:
+    if wanted - asked and wanted - asked <= said:
+        return Grade(True, "the answer holds what the question left open")
+    if said - asked and said - asked <= wanted and wanted - said <= asked:
         return Grade(True, "the answer holds what the question left open")
     if _is_misspelt(case.reference, case.answer):
         return Grade(True, "the answer equals the reference but for a slip of spelling")
-    if not wanted & said and (len(said) <= 1 or not wanted):
-        return Grade(None if wanted and said else False, "other words than the reference")
-    return Grade(None, "the words agree in part")
+    if not wanted or not said:
+        return Grade(False, "other words than the reference")
+    return Grade(None, "the words agree in part" if wanted & said else "the words differ")
+
+
+_EITHER = re.compile(r"(?:^|[,:]|\bis|\bare)\s*([^,:?.]+?),?\s+or\s+([^,:?.]+)", re.IGNORECASE)
+
+
+def _rejected(case: _Case) -> str | None:
+    """The alternative of the question ("the cup or the plate") that the answer takes instead."""
+    sides = _EITHER.findall(case.question)
+    if not sides:
+        return None
+    left, right = (words_of(side) for side in sides[-1])
+    wanted = words_of(case.reference)
+    n = len(wanted)
+    if left[-n:] == wanted:
+        other = right[:n]
+    elif right[:n] == wanted:
+        other = left[-n:]
+    else:
+        return None
+    mine, theirs = (frozenset(stem(w) for w in s if w not in STOP_WORDS) for s in (wanted, other))
+    # Of two alternatives that an answer names, it takes the first: "the cup is larger than ...".
+    for word in words_of(case.answer):
+        if stem(word) in mine - theirs:
+            return None
+        if stem(word) in theirs - mine:
+            return word
+    return None
 
 
 def _holds(part: str, whole: str) -> bool:

@@ -6,32 +6,34 @@ import re
 import unicodedata
 from functools import lru_cache
 
-STOP_WORDS = frozenset(
-    """a an the this that these those it its is are was were be been being am do does did has have
+_EMPTY = """
+    a an the this that these those it its is are was were be been being am do does did has have
     had having of in on at to for from by with as and or but if then than so such there here
     which what who whom whose when where why how i you he she they we him her them his their our
     your my me us into onto over about also very quite just only can could would may might must
     shall should will some any each both all more most other own same s t up out image picture
     photo photograph caption scene shown visible seen appear appears look looks one ones
     type kind describe described best following according depicted
-    """.split()
-)
-NEGATIONS = frozenset(
-    """no not never none nobody nothing nowhere neither nor without cannot can't isn't aren't
+"""
+_DENIALS = """
+    no not never none nobody nothing nowhere neither nor without cannot can't isn't aren't
     wasn't weren't don't doesn't didn't hasn't haven't won't lacks lack lacking absent absence
-    """.split()
-)
+"""
+STOP_WORDS = frozenset(_EMPTY.split())
+NEGATIONS = frozenset(_DENIALS.split())
 
-_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
-fifteen sixteen seventeen eighteen nineteen""".split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-SMALL_NUMBERS = {word: n for n, word in enumerate(_UNITS)} | {
-    word: 10 * n for n, word in enumerate(_TENS, start=2)
+_BELOW_TWENTY = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+    fifteen sixteen seventeen eighteen nineteen
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+SMALL_NUMBERS = {word: n for n, word in enumerate(_BELOW_TWENTY.split())} | {
+    word: 10 * n for n, word in enumerate(_TENS.split(), start=2)
 }
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6}
 _GROUPS = {"dozen": "12", "pair": "2", "couple": "2", "trio": "3", "quartet": "4"}
-_ORDINALS = """zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh
-twelfth""".split()
+_ORDINAL_WORDS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth"
+_ORDINALS = tuple(_ORDINAL_WORDS.split())
 
 # One line a meaning; the first word stands for all of them.
 _SAME = """
@@ -39,12 +41,15 @@ gray grey greyish grayish
 man male guy gentleman
 woman female lady
 child kid toddler youngster
+people persons humans folks
 automobile car sedan
 motorcycle motorbike
 bicycle bike
 sofa couch
 television tv
-airplane aeroplane plane aircraft
+airplane aeroplane plane aircraft airliner
+boat vessel
+ship steamship steamer
 rock stone boulder
 path trail footpath
 street road roadway
@@ -57,31 +62,39 @@ sidewalk pavement
 blond blonde
 big large huge enormous sizable
 small little tiny
-center middle centre central
-bottom lower
-top upper
-left lefthand leftmost
-right righthand rightmost
+center middle centre central midpoint
+bottom lower underside
+top upper uppermost
+left lefthand leftmost leftward leftwards
+right righthand rightmost rightward rightwards
+up upward upwards
+down downward downwards
 happy cheerful joyful
-smile smiling grin grinning
-rear back behind
-front ahead
+smile smiling grin grinning beam beaming
+rear back behind backside
+front ahead before
 beside next adjacent alongside
 above over atop
 below under beneath underneath
+inside within interior inner
+outside exterior outer
+edge rim border margin brim
 sit seated sitting seat
-stand standing upright
+stand standing
+upright vertical vertically
+horizontal horizontally
 wood wooden timber
 metal metallic
 gold golden
-circle circular round rounded
+circle circular round rounded disc disk
 square squared
 triangle triangular
 rectangle rectangular
 sunny sunlit
 cloud cloudy overcast
-snow snowy
-rain rainy
+fog foggy mist misty haze hazy
+snow snowy snowflake snowfall
+rain rainy raindrop
 night nighttime nocturnal
 day daytime daylight
 stripe striped stripy
@@ -96,9 +109,83 @@ sharp crisp focused
 wet damp
 brick bricks
 letter letters lettering
+caption inscription
 watch wristwatch
+steam vapor vapour
+begin start commence
+end finish
+buy purchase
+price cost
+free gratis
+high tall
+wide broad
+thick dense
+thin slender slim narrow
+pale light
+dark deep
+bright brilliant
+empty vacant bare
+full filled
+solid unbroken continuous
+dashed dash
+pillar column
+peak summit
+lake pond
+sea ocean
+shore bank coast
+baby infant
+doctor physician
+police policeman policewoman cop
+firefighter fireman
+hair hairstyle
+hat cap
+coat jacket
+trousers pants slacks
+sneaker trainer
+purse handbag
+backpack rucksack
+phone smartphone cellphone telephone
+computer laptop
+photo photograph
+sign signboard signpost
+poster placard
+badge sticker emblem
+flag banner
+trash garbage rubbish
+autumn fall
+supper dinner
+soda pop
+fry fried
+ill sick
+quick fast rapid
+quiet silent
+hold grasp grip clutch
+throw toss
+cut slice sliced
+leap jump
+run running jog sprint
+walk stroll
+gaze look stare
+talk speak chat
+write written
+rest repose
+cord string
+lamp lantern
+curtain drape
+picture illustration
+diagram chart graph
+quarter q
+roughly about around approximately circa
+several numerous many
+entire whole complete
+broken damaged
+old elderly aged
+young youthful
+identical same
 """
-_CANONICAL = {w: line.split()[0] for line in _SAME.strip().split("\n") for w in line.split()}
+_CANONICAL = {
+    w: line.split()[0] for line in reversed(_SAME.strip().split("\n")) for w in line.split()
+}
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[a-z]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+|(?<=[;])\s+")
@@ -129,7 +216,7 @@ def tokens(text: str) -> tuple[str, ...]:
     >>> tokens("Twenty-five cats, a pair of dogs and 1,200 birds")
     ('25', 'cats', 'a', '2', 'of', 'dogs', 'and', '1200', 'birds')
     """
-    raw = [_bare(t) for t in _TOKEN.findall(normalise(text))]
+    raw = [_bare(t) for t in _TOKEN.findall(_CLOCK.sub(_in_24_hours, normalise(text)))]
     found: list[str] = []
     position = 0
     while position < len(raw):
@@ -137,6 +224,15 @@ def tokens(text: str) -> tuple[str, ...]:
         found.append(raw[position] if number is None else number)
         position += used
     return tuple(found)
+
+
+_CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s*([ap])\.?m\b\.?")
+
+
+def _in_24_hours(match: re.Match[str]) -> str:
+    """A time of day such as "8 pm" as 20:00."""
+    hour = int(match[1]) % 12 + (12 if match[3] == "p" else 0)
+    return f"{hour}:{match[2] or '00'}"
 
 
 def _bare(token: str) -> str:
