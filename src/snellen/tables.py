@@ -41,12 +41,16 @@ PERCENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: the first column is text, the others are numbers written out."""
+    """A table: the first column is text, the others are numbers written out.
+
+    `marks` has the shape of `rows`, or is empty: 1, 2 and 3 are the best three of a column, else 0.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    marks: tuple[tuple[int, ...], ...] = ()
 
 
 def number(name: str, value: float | None, digits: int = 1) -> str:
@@ -195,14 +199,39 @@ def _reasons(reasons: Mapping[str, int]) -> str:
 def to_markdown(table: Table) -> str:
     """The table in Markdown; a bar in a cell is escaped."""
     lines = [
-        f"**{table.title}**",
+        f"**{_markdown_text(table.title)}**",
         "",
-        _markdown_row(table.columns),
+        _markdown_row([_markdown_text(column) for column in table.columns]),
         "|" + "|".join(["---", *["--:"] * (len(table.columns) - 1)]) + "|",
-        *(_markdown_row(row) for row in table.rows),
+        *(_markdown_row(row) for row in _decorated(table, _MARKDOWN_MARKS, _markdown_text)),
     ]
     lines += [f"\n{note}" for note in table.notes]
+    lines += [f"\n{MARKED}"] if table.marks else []
     return "\n".join(lines) + "\n"
+
+
+# Markdown has no underline of its own, and `ins` is what code hosts let through.
+_MARKDOWN_MARKS = {1: ("**", "**"), 2: ("<ins>", "</ins>"), 3: ("*", "*")}
+_LATEX_MARKS = {1: (r"\textbf{", "}"), 2: (r"\underline{", "}"), 3: (r"\textit{", "}")}
+MARKED = "bold, underlined, italic: first, second and third of a column"
+
+
+def _decorated(
+    table: Table, marks: Mapping[int, tuple[str, str]], write: Callable[[str], str]
+) -> list[tuple[str, ...]]:
+    """The rows, written for a format, with the marks of the best three around their cells."""
+    places = table.marks or ((0,) * len(table.columns),) * len(table.rows)
+    rows = []
+    for row, row_places in zip(table.rows, places, strict=True):
+        ends = [marks.get(place, ("", "")) for place in row_places]
+        cells = zip(row, ends, strict=True)
+        rows.append(tuple(before + write(cell) + after for cell, (before, after) in cells))
+    return rows
+
+
+def _markdown_text(cell: str) -> str:
+    """Foreign text that Markdown must not take for markup."""
+    return cell.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -228,14 +257,16 @@ _LATEX = str.maketrans(
 def to_latex(table: Table) -> str:
     """The table as a LaTeX tabular with booktabs rules."""
     layout = "l" + "r" * (len(table.columns) - 1)
-    lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", _latex_row(table.columns), r"\midrule"]
-    lines += [_latex_row(row) for row in table.rows]
+    head = _latex_row([column.translate(_LATEX) for column in table.columns])
+    lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head, r"\midrule"]
+    rows = _decorated(table, _LATEX_MARKS, lambda cell: cell.translate(_LATEX))
+    lines += [_latex_row(row) for row in rows]
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(c.translate(_LATEX) for c in cells) + r" \\"
+    return " & ".join(cells) + r" \\"
 
 
 WRITERS: Mapping[str, Callable[[Table], str]] = {
