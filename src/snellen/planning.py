@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from snellen import templates
 from snellen.cache import ResponseCache
@@ -33,6 +33,9 @@ from snellen.settings import (
     endpoint_of,
     load_settings,
 )
+
+if TYPE_CHECKING:
+    from snellen.embedded import EmbeddedJudge
 
 EMBEDDED = "embedded"
 EMBEDDED_AT_ONCE = 4096
@@ -223,11 +226,16 @@ def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) ->
     return _remote(endpoint, PictureRules())
 
 
-def bind_embedded() -> Bound:
-    """The offline judge; its numbers are marked as low fidelity."""
+def embedded_judge() -> EmbeddedJudge:
+    """The offline judge, imported late since it brings an ONNX runtime."""
     from snellen.embedded import EmbeddedJudge
 
-    judge = EmbeddedJudge(model_path=encoder_path())
+    return EmbeddedJudge(model_path=encoder_path())
+
+
+def bind_embedded() -> Bound:
+    """The offline judge; its numbers are marked as low fidelity."""
+    judge = embedded_judge()
     endpoint = Endpoint(
         EMBEDDED, url="embedded:", model=judge.version, concurrency=EMBEDDED_AT_ONCE
     )

@@ -7,7 +7,9 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from snellen.judgecheck import JudgeRow
 from snellen.protocols import PROTOCOLS
+from snellen.readers.info import BenchmarkInfo, Spread
 from snellen.results import Run, Summary, Value
 
 TITLES: Mapping[str, str] = {
@@ -190,6 +192,91 @@ def counts_table(runs: Sequence[Run]) -> Table:
         )
     columns = ("Model", "Scored", "Unscored because", "Scored as", "Cost USD")
     return Table("What was scored", columns, tuple(rows))
+
+
+def fidelity_table(rows: Sequence[JudgeRow]) -> Table:
+    """How good a judge is on the bundled material of known truth, by protocol and half."""
+    written = tuple(
+        (
+            f"{row.protocol}, {'frozen paraphrases' if row.half == 'frozen' else 'tuning half'}",
+            str(row.n),
+            _percent(row.accuracy),
+            _percent(row.right_when_stated),
+            _percent(row.uncertain_when_absent),
+            _percent(row.fooled_when_changed),
+        )
+        for row in sorted(rows, key=lambda row: (row.half != "frozen", row.protocol))
+    )
+    columns = (
+        "Material", "n", "Right %", "Right when stated %", "E when absent %", "Fooled %",
+    )  # fmt: skip
+    note = "the frozen half was reworded and set aside before any tuning: quote that one"
+    return Table("The embedded judge against a perfect judge's labels", columns, written, (note,))
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def info_tables(found: BenchmarkInfo) -> list[Table]:
+    """A benchmark's statistics: totals, then counts and lengths by label, then pictures."""
+    totals = [
+        ("items", str(found.items)),
+        ("probes", str(found.probes)),
+        ("clusters for resampling", str(found.clusters)),
+        ("regions", str(found.regions)),
+        ("items with a hint", str(found.hints)),
+        ("items with several pictures", str(found.multi_image_items)),
+        ("probes an item", _spread(found.probes_per_item)),
+        ("prompt length, characters", _spread(found.prompt_chars)),
+        ("answer length, characters", _spread(found.answer_chars)),
+        ("golden caption, words", _spread(found.reference_words)),
+        ("bad rows left out", str(found.skipped)),
+    ]
+    kept = tuple(row for row in totals if row[1] not in {"-", "0"})
+    tables = [Table("Totals", ("What", "Value"), kept)]
+    tables += [_groups_table(found, name) for name in (*found.groups, *found.probe_groups)]
+    return [*tables, _pictures_table(found)]
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return "-"
+    return f"mean {spread.mean:.2f}, {spread.min:g} to {spread.max:g}"
+
+
+def _groups_table(found: BenchmarkInfo, name: str) -> Table:
+    counts = found.groups.get(name) or found.probe_groups[name]
+    rows = tuple(
+        (
+            label,
+            str(n),
+            _spread(found.prompt_chars_by.get(label)),
+            _spread(found.answer_chars_by.get(label)),
+        )
+        for label, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    )
+    what = "items" if name in found.groups else "probes"
+    columns = (name, what, "prompt characters", "answer characters")
+    if all(row[2] == "-" for row in rows):
+        return Table(f"By {name}", columns[:2], tuple(row[:2] for row in rows))
+    return Table(f"By {name}", columns, rows)
+
+
+def _pictures_table(found: BenchmarkInfo) -> Table:
+    pictures = found.pictures
+    rows = [
+        ("pictures, as used", str(pictures.uses)),
+        ("pictures, distinct", str(pictures.distinct)),
+        ("pictures an item", _spread(pictures.per_item)),
+        ("formats", ", ".join(f"{k} {n}" for k, n in sorted(pictures.formats.items()))),
+        ("smallest", "x".join(map(str, pictures.smallest)) if pictures.smallest else "-"),
+        ("largest", "x".join(map(str, pictures.largest)) if pictures.largest else "-"),
+        ("of unknown size", str(pictures.size_unknown)),
+        ("unreadable", str(pictures.unreadable)),
+    ]
+    kept = tuple(row for row in rows if row[1] not in {"-", "0"})
+    return Table("Pictures", ("What", "Value"), kept)
 
 
 def _reasons(reasons: Mapping[str, int]) -> str:

@@ -64,7 +64,7 @@ def describe(benchmark: str, data: str | None, *, as_json: bool) -> None:
 
 
 def _head(found: BenchmarkInfo) -> list[str]:
-    lines = [f"{found.name}: {found.protocol} protocol, {found.n_items} items"]
+    lines = [f"{found.name}: {found.protocol} protocol, {found.items} items, {found.probes} probes"]
     lines += [f"licence: {found.license or 'not stated'}"]
     if found.terms:
         lines.append(f"         {found.terms}")

@@ -72,10 +72,11 @@ def print_fidelity() -> None:
     """Prints how good the embedded judge is, measured on labels of a perfect judge."""
     from snellen.bundle import MINI
     from snellen.cli.printing import print_table
-    from snellen.judgecheck import fidelity_table, measure
+    from snellen.judgecheck import measure
     from snellen.planning import embedded_judge
+    from snellen.tables import fidelity_table
 
-    print_table(fidelity_table(measure(embedded_judge(), MINI)))
+    print_table(fidelity_table(asyncio.run(measure(embedded_judge(), MINI))))
 
 
 def write_demo_report(folders: list[Path], path: Path) -> Path | None:

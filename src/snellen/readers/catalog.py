@@ -41,14 +41,14 @@ class Known:
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
-_MINI = "Drawn for Snellen: small, synthetic, offline"
+_MINI = "15 photographs and drawn pictures, for trying things out offline"
 
 KNOWN: Mapping[str, Known] = {
     one.name: one
     for one in (
-        Known("mini-reading", "reading", _MINI, "Apache-2.0", "snellen", folder="mini/reading"),
-        Known("mini-rubric", "rubric", _MINI, "Apache-2.0", "snellen", folder="mini/rubric"),
-        Known("mini-direct", "direct", _MINI, "Apache-2.0", "snellen", folder="mini/direct"),
+        Known("mini-reading", "reading", _MINI, "Apache-2.0", "snellen", 15, "mini/reading"),
+        Known("mini-rubric", "rubric", _MINI, "Apache-2.0", "snellen", 15, "mini/rubric"),
+        Known("mini-direct", "direct", _MINI, "Apache-2.0", "snellen", 55, "mini/direct"),
         Known(
             "capprobe",
             "reading",

@@ -1,0 +1,109 @@
+"""Writes the reference shelf from the program itself: commands, Python names, metrics.
+
+    python docs/make_reference.py          writes docs/reference/
+    python docs/make_reference.py --check  exits 1 where a page is out of date
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import click
+
+import snellen
+from snellen.cli import COMMANDS, cli
+
+HERE = Path(__file__).parent / "reference"
+WIDTH = 96
+
+
+def help_of(command: click.Command, path: str) -> list[str]:
+    """The help of a command and of its subcommands, as Markdown."""
+    context = click.Context(command, info_name=path, max_content_width=WIDTH, terminal_width=WIDTH)
+    lines = [f"## `{path}`", "", "```text", command.get_help(context), "```", ""]
+    if isinstance(command, click.Group) and command is not cli:
+        for name, sub in command.commands.items():
+            lines += help_of(sub, f"{path} {name}")
+    return lines
+
+
+def commands_page() -> str:
+    """All commands with their options."""
+    lines = ["# Commands", "", "`snellen` and `python -m snellen` are the same.", ""]
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        lines += help_of(command, f"snellen {name}")
+    return "\n".join(lines)
+
+
+def python_page() -> str:
+    """The public Python names with their docstrings."""
+    lines = ["# Python", "", "```python", "import snellen", "```", ""]
+    for name in snellen.__all__:
+        if name.startswith("__"):
+            continue
+        value = getattr(snellen, name)
+        lines += [f"## `snellen.{name}{_signature(value)}`", "", inspect.getdoc(value) or "", ""]
+    return "\n".join(lines)
+
+
+def _signature(value: object) -> str:
+    if inspect.isclass(value):
+        return ""
+    return str(inspect.signature(value)) if callable(value) else ""
+
+
+def metrics_page() -> str:
+    """The metrics of each protocol, with unit and direction."""
+    protocols = importlib.import_module("snellen.protocols")
+    tables = importlib.import_module("snellen.tables")
+    lines = [
+        "# Metrics",
+        "",
+        "What the three readings (strict, over scored, upper) mean stands in "
+        "[What the numbers mean](../concepts/numbers.md).",
+        "",
+    ]
+    arrows = {1: "higher is better", -1: "lower is better", 0: "neither"}
+    for name, metrics in protocols.METRICS.items():
+        lines += [f"## {name}", "", "| metric | title | unit | better |", "|---|---|---|---|"]
+        for m in metrics:
+            title = tables.title_of(m.name)
+            lines.append(f"| `{m.name}` | {title} | {m.unit} | {arrows[m.better]} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def pages() -> dict[Path, str]:
+    """Every page of the shelf by its path."""
+    return {
+        HERE / "commands.md": commands_page().rstrip() + "\n",
+        HERE / "python.md": python_page().rstrip() + "\n",
+        HERE / "metrics.md": metrics_page().rstrip() + "\n",
+    }
+
+
+def main() -> int:
+    """Writes or checks the pages."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    stale = []
+    for path, text in pages().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path)
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    for path in stale:
+        print(f"{'out of date' if check else 'written'}: {path.relative_to(HERE.parent.parent)}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
