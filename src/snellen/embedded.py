@@ -154,8 +154,10 @@ def _answer(task: Task, vectors: Vectors) -> Reply:
 
 def _read(task: ReadTask, vectors: Vectors) -> str:
     found = reading.read(task, vectors)
-    is_uncertain = task.allow_uncertain and found.stated <= 0
-    return _letter(len(task.options) if is_uncertain else found.choice)
+    place = len(task.options) if task.uncertain_at is None else task.uncertain_at
+    if task.allow_uncertain and found.stated <= 0:
+        return _letter(place)
+    return _letter(found.choice + (task.allow_uncertain and found.choice >= place))
 
 
 def _letter(place: int) -> str:

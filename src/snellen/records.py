@@ -42,12 +42,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """A multiple-choice question to answer from a caption alone (the embedded judge's input)."""
+    """A multiple-choice question to answer from a caption alone (the embedded judge's input).
+
+    `options` are without the abstention; `uncertain_at` is its place among the letters where it
+    is not the last.
+    """
 
     caption: str
     question: str
     options: tuple[str, ...]
     allow_uncertain: bool = True
+    uncertain_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
