@@ -15,10 +15,7 @@ from snellen.failures import public_url
 from snellen.flows import Given
 from snellen.media import PictureRules
 from snellen.pacing import RetryPolicy
-from snellen.protocols import PROTOCOLS, Options
-from snellen.protocols.direct import DirectOptions
-from snellen.protocols.reading import ReadingOptions
-from snellen.protocols.rubric import RubricOptions
+from snellen.protocols import Options, protocol_of
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import Benchmark
 from snellen.results import Party
@@ -136,12 +133,7 @@ def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
     Raises:
         UsageError: an option does not belong to this benchmark's protocol.
     """
-    kinds: dict[str, type[Options]] = {
-        "direct": DirectOptions,
-        "reading": ReadingOptions,
-        "rubric": RubricOptions,
-    }
-    kind = kinds[benchmark.protocol]
+    kind = protocol_of(benchmark.protocol, benchmark.name).options
     wanted: dict[str, Any] = dict(request.protocol)
     if request.describe_prompt is not None:
         wanted["describe"] = templates.from_file(request.describe_prompt)
@@ -202,7 +194,7 @@ def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) ->
         )
     if request.judge == EMBEDDED:
         return bind_embedded()
-    protocol = PROTOCOLS[benchmark.protocol]
+    protocol = protocol_of(benchmark.protocol, benchmark.name)
     defaults = {
         "temperature": protocol.judge_temperature,
         "max_tokens": protocol.judge_max_tokens,

@@ -11,7 +11,7 @@ import msgspec
 
 from snellen.errors import RunFolderError
 from snellen.journal import read_rows
-from snellen.protocols import PROTOCOLS, Protocol
+from snellen.protocols import Protocol, protocol_of
 from snellen.records import Item, ReplyRow, Verdict
 from snellen.tallies import ProbeTable, Tally, probe_table
 
@@ -160,7 +160,7 @@ class Run:
     @property
     def protocol(self) -> Protocol:
         """The protocol it was made under."""
-        return PROTOCOLS[self.spec.protocol]
+        return protocol_of(self.spec.protocol, self.spec.benchmark)
 
     @property
     def name(self) -> str:

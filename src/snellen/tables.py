@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from snellen.judgecheck import JudgeRow
-from snellen.protocols import PROTOCOLS
 from snellen.readers.info import BenchmarkInfo, Spread
 from snellen.results import Run, Summary, Value
 
@@ -89,7 +88,7 @@ def title_of(name: str) -> str:
 
 def leaderboard(runs: Sequence[Run]) -> Table:
     """All metrics of runs of one protocol, the best headline first, each with its interval."""
-    protocol = PROTOCOLS[runs[0].spec.protocol]
+    protocol = runs[0].protocol
     summaries = [(run.name, summary_of(run)) for run in runs]
     summaries.sort(key=lambda entry: -_headline(entry[1], protocol.headline))
     names = list(summaries[0][1].metrics)

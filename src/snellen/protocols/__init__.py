@@ -1,4 +1,7 @@
-"""The three protocols, by name: what asks, what counts, and what is broken down."""
+"""The protocols, by name: what asks, what counts, and what is broken down.
+
+On disk there are three; a benchmark may have a variant of its own, such as CaptionQA of `reading`.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from snellen.flows import Flow
-from snellen.protocols import direct, reading, rubric
+from snellen.protocols import captionqa, direct, reading, rubric
+from snellen.protocols.captionqa import CaptionQAOptions
 from snellen.protocols.direct import DirectOptions
 from snellen.protocols.reading import ReadingOptions
 from snellen.protocols.rubric import RubricOptions
 from snellen.records import Item, Outcome, ReplyRow
 from snellen.tallies import ProbeTable, Tally
 
-Options = DirectOptions | ReadingOptions | RubricOptions
+Options = DirectOptions | ReadingOptions | CaptionQAOptions | RubricOptions
 Replies = Mapping[tuple[str, int], ReplyRow]
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How a protocol is tallied. `headline` is its first number, `judge_temperature` its default."""
+    """How a protocol is tallied, and the type of its options.
+
+    `headline` is its first number; `judge_temperature` and `judge_max_tokens` are the judge's
+    defaults.
+    """
 
     name: str
     tally: Callable[[ProbeTable, Replies], Tally]
@@ -27,6 +35,7 @@ class Protocol:
     dimensions: tuple[str, ...]
     judge_temperature: float
     judge_max_tokens: int
+    options: type[Options]
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
@@ -37,6 +46,16 @@ PROTOCOLS: Mapping[str, Protocol] = {
         ("category", "l1", "generator", "nature"),
         judge_temperature=0.0,
         judge_max_tokens=2048,
+        options=ReadingOptions,
+    ),
+    "captionqa": Protocol(
+        "captionqa",
+        captionqa.tally,
+        "score",
+        ("category", "domain"),
+        judge_temperature=0.0,
+        judge_max_tokens=4,
+        options=CaptionQAOptions,
     ),
     "rubric": Protocol(
         "rubric",
@@ -45,6 +64,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         ("category",),
         judge_temperature=0.0,
         judge_max_tokens=16384,
+        options=RubricOptions,
     ),
     "direct": Protocol(
         "direct",
@@ -53,8 +73,20 @@ PROTOCOLS: Mapping[str, Protocol] = {
         ("error_category",),
         judge_temperature=0.3,
         judge_max_tokens=8192,
+        options=DirectOptions,
     ),
 }
+# Benchmarks that are read in a way of their own, by protocol on disk and name.
+VARIANTS: Mapping[tuple[str, str], str] = {("reading", captionqa.NAME): "captionqa"}
+
+
+def protocol_of(name: str, benchmark: str) -> Protocol:
+    """The protocol of that name on disk, or its variant for one benchmark.
+
+    >>> protocol_of("reading", "captionqa").headline, protocol_of("reading", "mine").headline
+    ('score', 'overall_acc')
+    """
+    return PROTOCOLS[VARIANTS.get((name, benchmark), name)]
 
 
 def flow(item: Item, options: Options, repeat: int = 0) -> Flow[Outcome]:
@@ -64,5 +96,7 @@ def flow(item: Item, options: Options, repeat: int = 0) -> Flow[Outcome]:
             return direct.ask_item(item, options, repeat)
         case ReadingOptions():
             return reading.read_item(item, options, repeat)
+        case CaptionQAOptions():
+            return captionqa.answer_item(item, options, repeat)
         case RubricOptions():
             return rubric.audit_item(item, options, repeat)

@@ -150,7 +150,10 @@ def _probe(probe_id: str, question: QuestionOfImage) -> Probe:
         question=question.question,
         answer=LETTERS[question.choices.index(answer)],
         options=tuple(question.choices),
-        groups={"category": labels[0] if labels else "?"},
+        groups={
+            "category": labels[0] if labels else "?",
+            "choices": str(len(question.choices)),
+        },
     )
 
 
