@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from snellen import stats
+from snellen import gating, stats
+from snellen.meters import Meter, RoleMeter
 from snellen.protocols.direct import consistency
 from snellen.records import Item, Verdict
 from snellen.results import Counts, Run, Summary, Value
-from snellen.scheduler import Meter, RoleMeter
 from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks
 
 RESAMPLES = 10_000
@@ -26,7 +26,8 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
     table = run.table()
     fidelity = run.spec.judge.fidelity
     tally = run.protocol.tally(table, run.replies)
-    by, group_counts = _breakdowns(run, table)
+    by, group_counts = _breakdowns(run, table, {metric.name for metric in tally.metrics})
+    extra = _extra(run, table)
     return Summary(
         benchmark=run.spec.benchmark,
         protocol=run.spec.protocol,
@@ -38,8 +39,8 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
         by=by,
         usage=usage_of(meter),
         group_counts=group_counts,
-        extra=_extra(run, table),
-        notes=_notes(run, tally),
+        extra=extra,
+        notes=_notes(run, tally, extra),
     )
 
 
@@ -125,7 +126,7 @@ def count(
 
 
 def _breakdowns(
-    run: Run, table: ProbeTable
+    run: Run, table: ProbeTable, names: Set[str]
 ) -> tuple[dict[str, dict[str, dict[str, Value]]], dict[str, dict[str, dict[str, int]]]]:
     by: dict[str, dict[str, dict[str, Value]]] = {}
     counts: dict[str, dict[str, dict[str, int]]] = {}
@@ -137,6 +138,9 @@ def _breakdowns(
         for label, mask in masks.items():
             part = table.where(mask)
             tally = run.protocol.tally(part, run.replies)
+            # A part in which nothing was skipped could give more than the whole run.
+            metrics = tuple(metric for metric in tally.metrics if metric.name in names)
+            tally = replace(tally, metrics=metrics)
             by[dimension][label] = values_of(
                 tally,
                 fidelity=run.spec.judge.fidelity,
@@ -175,14 +179,11 @@ def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
     if steady is not None:
         extra["consistency"] = steady
     if run.spec.protocol == "rubric":
-        tally = run.protocol.tally(table, run.replies)
-        sums = tally.sums()
-        extra["images_without_must_right"] = int(sums["no_must"])
-        extra["images_without_easy_wrong"] = int(sums["no_easy"])
+        extra |= gating.gate_extra(run, table)
     return extra
 
 
-def _notes(run: Run, tally: Tally) -> tuple[str, ...]:
+def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
     if run.spec.judge.fidelity == "low":
         notes.append(
@@ -193,4 +194,6 @@ def _notes(run: Run, tally: Tally) -> tuple[str, ...]:
         notes.append(f"few images: intervals over {tally.n_clusters} images are rough")
     if run.spec.skipped_rows:
         notes.append(f"{len(run.spec.skipped_rows)} bad rows of the data were left out")
+    if run.spec.protocol == "rubric":
+        notes += gating.gate_notes(extra)
     return tuple(notes)

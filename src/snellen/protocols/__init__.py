@@ -61,7 +61,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         "rubric",
         rubric.tally,
         "score",
-        ("category",),
+        ("category", "proposer", "jurors"),
         judge_temperature=0.0,
         judge_max_tokens=16384,
         options=RubricOptions,

@@ -102,10 +102,7 @@ def audit_item(item: Item, options: RubricOptions, repeat: int = 0) -> Flow[Outc
     if settled is not None:
         return Outcome(row, settled)
     must, easy = groups_of(item)
-    if options.one_a_call:
-        audit = _audit_singly
-    else:
-        audit = _audit_groups
+    audit = _audit_singly if options.one_a_call else _audit_groups
     if not options.gate_first:
         [verdicts] = yield [audit(item, row, (must, easy), options)]
         return Outcome(row, _in_order(item, verdicts))
@@ -178,6 +175,8 @@ def _audit_groups(
     item: Item, row: ReplyRow, groups: tuple[Group, Group], options: RubricOptions
 ) -> Flow[list[Verdict]]:
     """The verdicts on whole groups: a group that cannot be read is asked again whole."""
+    if not any(group.probes for group in groups):
+        return []
     request = audit_request(item, row, groups, options)
     sizes = (len(groups[0].probes), len(groups[1].probes))
     judged: list[Judged | None] = [None if size else Judged(Parsed(()), None) for size in sizes]
@@ -250,19 +249,18 @@ def _audit_singly(
     item: Item, row: ReplyRow, groups: tuple[Group, Group], options: RubricOptions
 ) -> Flow[list[Verdict]]:
     """The verdicts on statements that are each asked in a call of their own."""
-    probes = [(g, p) for g in groups for p in g.probes]
-    verdicts = yield [_audit_one(item, row, g.kind, p, options) for g, p in probes]
+    probes = [probe for group in groups for probe in group.probes]
+    verdicts = yield [_audit_one(item, row, probe, options) for probe in probes]
     return list(verdicts)
 
 
-def _audit_one(
-    item: Item, row: ReplyRow, kind: str, probe: Probe, options: RubricOptions
-) -> Flow[Verdict]:
+def single_request(item: Item, row: ReplyRow, probe: Probe, options: RubricOptions) -> Request:
+    """The judge call for one statement."""
     caption = row.reply or ""
     text = options.judge_one.fill(caption=fence(caption), rubric=probe.question)
-    must = (probe.question,) if kind == MUST_RIGHT else ()
-    easy = (probe.question,) if kind == EASY_WRONG else ()
-    request = Request(
+    must = (probe.question,) if probe.kind == MUST_RIGHT else ()
+    easy = (probe.question,) if probe.kind == EASY_WRONG else ()
+    return Request(
         "judge",
         (Message("user", (text,)),),
         "verdict",
@@ -270,6 +268,10 @@ def _audit_one(
         lead=item.id,
         task=RubricTask(caption, must, easy),
     )
+
+
+def _audit_one(item: Item, row: ReplyRow, probe: Probe, options: RubricOptions) -> Flow[Verdict]:
+    request = single_request(item, row, probe, options)
     judged = yield from ask_judge(
         request, _parse_one, remind=options.remind_one.text, reasks=options.reasks
     )
@@ -283,7 +285,7 @@ def _parse_one(reply: Reply) -> Parsed:
 
 # Tallies. Columns by unit: probes, right and unscored ones of both groups (Mm Mc Mx, Em Ec Ex,
 # P C X for all); n units; G gate, S score, A ungated Easy-Wrong rate: strict, over scored (with
-# the number of units where it is known), and upper. F: gates known to be shut.
+# the number of units where it is known), and upper. A gate is known to be shut in n - Gu units.
 COLUMNS = (
     "P", "C", "X", "Mm", "Mc", "Mx", "Em", "Ec", "Ex", "n",
     "G", "Gs", "nG", "Gu", "S", "Ss", "nS", "Su", "A", "As", "nA", "Au", "nE",
@@ -338,7 +340,7 @@ GATE_FIRST_METRICS: tuple[Metric, ...] = (
 
 
 def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:
-    """Counts by image. Where statements were skipped, only the metrics that they leave are given."""
+    """Counts by image; where statements were skipped, with the metrics that they leave."""
     del replies
     n = len(table.units)
     skipped = bool(table.skipped.any())
@@ -369,6 +371,7 @@ def _gate_columns(table: ProbeTable, n: int) -> dict[str, Array]:
     upper = (1 - shut) * present
     known = np.maximum(shut, gate) * present
     easy = c["Em"] > 0
+    asked_easy = pool(table.unit, table.kind == EASY_WRONG, n) > 0
     # Without Easy-Wrong statements the score is the gate itself.
     rate = np.where(easy, np.nan_to_num(ratio(c["Ec"], c["Em"])), 1.0)
     best = np.where(easy, np.nan_to_num(ratio(c["Ec"] + c["Ex"], c["Em"])), 1.0)
@@ -380,5 +383,5 @@ def _gate_columns(table: ProbeTable, n: int) -> dict[str, Array]:
         "S": gate * rate, "Ss": gate * rate * clear, "nS": clear, "Su": upper * best,
         "A": rate * easy, "As": rate * easy_known, "nA": easy_known, "Au": best * easy,
         "nE": easy * present,
-        "no_must": (c["Mm"] == 0) * present, "no_easy": ~easy * present,
+        "no_must": (c["Mm"] == 0) * present, "no_easy": ~asked_easy * present,
     }  # fmt: skip

@@ -236,11 +236,11 @@ def rubric_faults(row: RubricRow) -> Iterator[Fault]:
         rubrics = getattr(row, field)
         if not was_read(rubrics):
             continue
-        if not rubrics:
-            yield Fault(field, "the list of rubrics is empty", "at least one statement is needed")
         for number, rubric in enumerate(rubrics, 1):
             if not rubric_text(rubric).strip():
                 yield Fault(field, f"rubric {number} is empty")
+    if was_read(row.must_right) and not row.must_right and not row.easy_wrong:
+        yield Fault("must_right", "there is no rubric", "give at least one statement of a kind")
 
 
 def rubric_text(rubric: str | RubricText) -> str:
