@@ -1,0 +1,136 @@
+"""`--dry-run`: what a run would still call, how many tokens, what cost. Nothing is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from snellen.flows import run_by_hand
+from snellen.journal import CallRow, read_rows
+from snellen.keys import address
+from snellen.pacing import cost_usd
+from snellen.protocols import PROTOCOLS
+from snellen.records import Answer, GradeTask, Image, Reply, Request, RubricTask, Usage
+from snellen.runs import work
+
+if TYPE_CHECKING:
+    from snellen.runs import Plan
+
+# What a reply is taken to be where none exists yet.
+ASSUMED_CAPTION_WORDS = 330
+ASSUMED_CAPTION = "word " * ASSUMED_CAPTION_WORDS
+ASSUMED_PICTURE_TOKENS = 1200
+CHARACTERS_A_TOKEN = 4
+COMPLETION_TOKENS = {
+    ("model", "reading"): 440,
+    ("model", "rubric"): 900,
+    ("model", "direct"): 60,
+    ("judge", "reading"): 2,
+    ("judge", "rubric"): 130,
+    ("judge", "direct"): 60,
+}
+
+
+@dataclass(slots=True)
+class Forecast:
+    """What one role would be asked for."""
+
+    calls: int = 0
+    stored: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(slots=True)
+class Estimate:
+    """The forecast of a run, by role; `assumptions` say what the figures stand on."""
+
+    roles: dict[str, Forecast] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+
+
+def estimate(plan: Plan) -> Estimate:
+    """Runs all flows by hand on assumed replies, and counts what is not in the journal yet."""
+    stored = {row.address: row for row in read_rows(plan.out / "calls.jsonl", CallRow)}
+    roles = {role: Forecast() for role in plan.bindings}
+    protocol = plan.benchmark.protocol
+    for item, repeat, flow in work(plan):
+
+        def answer(request: Request, item: str = item, repeat: int = repeat) -> Answer:
+            row = stored.get(address(item, repeat, request))
+            if row is not None and row.reply is not None:
+                roles[request.role].stored += 1
+                return row.reply
+            entry = roles[request.role]
+            entry.calls += 1
+            entry.prompt_tokens += prompt_tokens(request)
+            entry.completion_tokens += COMPLETION_TOKENS[request.role, protocol]
+            return assumed_reply(request)
+
+        run_by_hand(flow, answer)
+    for role, entry in roles.items():
+        usage = Usage(entry.prompt_tokens, entry.completion_tokens)
+        entry.cost_usd = cost_usd(usage, plan.bindings[role].endpoint) if entry.calls else 0.0
+    assumptions = (
+        f"captions of {ASSUMED_CAPTION_WORDS} words where none exists yet, pictures of "
+        f"{ASSUMED_PICTURE_TOKENS} tokens, {CHARACTERS_A_TOKEN} characters a token, no thinking",
+        "the response cache is not looked at: what it holds costs nothing",
+    )
+    return Estimate(roles, assumptions)
+
+
+def prompt_tokens(request: Request) -> int:
+    """A rough count of a request's prompt tokens."""
+    total = 0
+    for message in request.messages:
+        for part in message.parts:
+            is_picture = isinstance(part, Image)
+            total += ASSUMED_PICTURE_TOKENS if is_picture else len(part) // CHARACTERS_A_TOKEN
+    return total
+
+
+def assumed_reply(request: Request) -> Reply:
+    """A reply of the right form, so that a flow goes its usual way."""
+    if request.role != "judge":
+        return Reply(ASSUMED_CAPTION)
+    task = request.task
+    if isinstance(task, RubricTask):
+        sides = (("GroupA", task.must_right), ("GroupB", task.easy_wrong))
+        groups = "".join(
+            f"<{name}>{'<Result>true</Result>' * len(side)}</{name}>" for name, side in sides
+        )
+        return Reply(f"<Assessment>{groups}</Assessment>")
+    if isinstance(task, GradeTask):
+        return Reply("[reason] none [judge] True")
+    if task is None:
+        # Several questions in one call: one lettered line each.
+        n = int(request.probe.partition("+")[2] or 0) + 1
+        return Reply("\n".join(f"{k}. A" for k in range(1, n + 1)))
+    return Reply("A")
+
+
+def print_forecast(plan: Plan, *, as_json: bool) -> int:
+    """Prints the forecast of a plan; the exit code is 0."""
+    from snellen.cli.printing import print_json, print_table
+    from snellen.tables import Table
+
+    found = estimate(plan)
+    if as_json:
+        print_json(found)
+        return 0
+    rows = tuple(
+        (
+            f"{role}: {plan.bindings[role].endpoint.name}",
+            f"{f.calls:,}",
+            f"{f.stored:,}",
+            f"{f.prompt_tokens:,}",
+            f"{f.completion_tokens:,}",
+            "unknown" if f.cost_usd is None else f"{f.cost_usd:.2f}",
+        )
+        for role, f in found.roles.items()
+    )
+    columns = ("Role", "Calls to make", "Stored", "Prompt tokens", "Completion tokens", "Cost USD")
+    title = f"{plan.benchmark.name}: {PROTOCOLS[plan.benchmark.protocol].name} protocol, dry run"
+    print_table(Table(title, columns, rows, found.assumptions))
+    return 0
