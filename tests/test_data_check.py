@@ -254,9 +254,9 @@ def test_the_card_is_checked(tmp_path: Path) -> None:
 
 
 def test_rubric_faults_are_named(tmp_path: Path) -> None:
-    """Empty lists and statements, an id used twice and a slip in the domain are told."""
+    """Rows without statements, blank ones, an id used twice and a slip in the domain are told."""
     rows = [
-        rubric_row("r0", "a.png", must_right=[]),
+        rubric_row("r0", "a.png", must_right=[], easy_wrong=[]),
         rubric_row("r1", "a.png", easy_wrong=["x", " "]),
         rubric_row("r1", "a.png"),
         rubric_row("r2", "a.png", category="Natural Scenes"),
