@@ -74,6 +74,18 @@ def test_the_interval_agrees_with_the_bca_of_scipy():
     assert found.high[0] == pytest.approx(bca.high, abs=0.1 * width)
 
 
+def test_the_interval_is_the_studentised_bootstrap_of_the_textbook():
+    """A plain loop-free bootstrap-t of a skewed mean, with the guard, gives the same ends."""
+    values = np.random.default_rng(6).lognormal(0.0, 0.7, size=15)
+    drawn = np.random.default_rng(7).choice(values, size=(40_000, 15))
+    error = values.std(ddof=1) / math.sqrt(15)
+    own = drawn.std(axis=1, ddof=1) ** 2 / 15
+    t = (drawn.mean(axis=1) - values.mean()) / np.sqrt((own + error**2 / 15) / (1 + 1 / 15))
+    expected = values.mean() - np.quantile(t, [0.975, 0.025]) * error
+    found = intervals(with_ones(values), means, resampling=Resampling(40_000))
+    assert [found.low[0], found.high[0]] == pytest.approx(expected, abs=0.03)
+
+
 def test_a_skewed_mean_gets_a_longer_upper_arm():
     """Heavy upper tails pull the upper end farther out than the lower one."""
     values = np.random.default_rng(2).lognormal(5.0, 0.8, size=100)
@@ -142,6 +154,30 @@ def test_unanimous_images_give_the_exact_binomial_bound(correct, low, high):
     assert high is None or found.high[0] == high
 
 
+@pytest.mark.parametrize(
+    "tally",
+    [
+        with_ones(np.repeat([1.0, 0.0], [28, 12])),
+        np.column_stack([np.arange(10, 50), np.arange(10, 50) - np.repeat([0, 5], [37, 3])]),
+    ],
+    ids=["each image all or nothing", "three images with errors"],
+)
+def test_a_coarse_rate_gets_students_t_on_the_logit_scale(tally):
+    """A metric on a lattice is not left to the bootstrap."""
+    found = intervals(tally, ratio, rates=[True], resampling=QUICK)
+    rate, n = found.estimate[0], len(tally)
+    half = scipy_stats.t.ppf(0.975, n - 1) * found.standard_error[0] / (rate * (1 - rate))
+    ends = [math.log(rate / (1 - rate)) - half, math.log(rate / (1 - rate)) + half]
+    assert [found.low[0], found.high[0]] == pytest.approx(1 / (1 + np.exp(-np.array(ends))))
+
+
+def test_resamples_without_spread_do_not_blow_up_an_interval():
+    """Three outliers among 40 near-equal images: one resample in 20 has none of them."""
+    values = np.concatenate([1.0 + 1e-6 * np.arange(37), np.zeros(3)])
+    found = intervals(with_ones(values), means)
+    assert found.high[0] - found.low[0] < 0.7
+
+
 def test_a_constant_that_is_no_rate_has_no_interval():
     """Captions of one length do not tell how lengths vary."""
     found = intervals(with_ones(np.full(30, 200.0)), means, resampling=QUICK)
@@ -150,7 +186,14 @@ def test_a_constant_that_is_no_rate_has_no_interval():
 
 
 def test_a_rate_stays_within_its_bounds():
-    """The interval of a rate never leaves 0..1."""
+    """The interval of a rate never leaves 0..1, however few the images."""
+    few = with_ones(np.array([0.0, 0.1, 0.2, 0.6, 0.9, 1.0]))
+    sure = Resampling(2000, level=0.999)
+    free = intervals(few, means, resampling=sure)
+    assert free.low[0] < 0.0
+    assert free.high[0] > 1.0
+    cut = intervals(few, means, rates=[True], resampling=sure)
+    assert (cut.low[0], cut.high[0]) == (0.0, 1.0)
     gates = with_ones(np.repeat([1.0, 0.0], [37, 3]))
     found = intervals(gates, means, rates=[True], resampling=QUICK)
     assert 0.7 < found.low[0] < 0.9

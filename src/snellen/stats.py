@@ -21,13 +21,24 @@ At 346 images all of them give 93 to 97, but for the density CV (80-90, 84-92, 8
 no bootstrap knows at such tails: reports mark it. `benchmarks/coverage_table.py` prints the table
 of what is built here. Two mendings, both measured:
 
-- The squared standard error of a resample is averaged with 1/n of the observed one, else a
-  resample without spread gives an interval without end.
+- To the squared standard error of a resample 1/n of the observed one is mixed in (n clusters),
+  else a resample without spread gives an interval without end.
 - A rate whose clusters are nearly all or nothing (a gate, one question an image, a rate near 0 or
   1) lies on a coarse lattice: there the studentised bootstrap covers 34 to 98 of 100. It gets a t
   interval on the logit scale (94 to 98), and where no cluster differs, the exact binomial bound
   with one trial a cluster. That bound holds for any dependence inside a cluster, since all
   clusters are perfect with a chance of at most rate ** n.
+
+The paired comparison is a t test on the difference of the influence that each cluster has on the
+two metrics. Of 2,000 comparisons of equals at a nominal 5% it calls 4.0 to 6.0% different at 40
+and at 346 images; the exceptions, both at 40, are the density CV (up to 7.7) and item rates near 1
+(3.0). Swapping clusters between the runs at random calls 0.4 to 5.9% different, few where verdicts
+are coarse, and a symmetric studentised bootstrap 2.2 to 6.0%. The t test needs no seed, and its p
+values have no floor for Holm's correction to run into.
+
+One blind spot is left: a difference of metrics, such as the reliability gap, of images that all
+pass the gate. The sample then holds no sign that the gate can shut, so the interval is too short;
+at 40 images and a true gate pass of 0.95 that is one study in eight.
 """
 
 from __future__ import annotations
@@ -395,7 +406,7 @@ def _gradient(
 
 def _studentised(values: Floats, errors: Floats, jackknife: _Jackknife) -> Floats:
     """How many of its own standard errors each resample lies off the estimate; NaN if unknown."""
-    guard = 1.0 / jackknife.influence.shape[0]
+    guard = 1.0 / np.maximum(jackknife.n_clusters, 1)
     own = (errors**2 + guard * jackknife.error**2) / (1.0 + guard)
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled: Floats = (values - jackknife.estimate) / np.sqrt(own)
