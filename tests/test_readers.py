@@ -333,7 +333,7 @@ def test_captionqa_keeps_stored_order_and_counts_what_cannot_be_used(tmp_path: P
         ("nat_001/0", "B"),
         ("nat_001/3", "B"),
     ]
-    assert first.probes[0].groups == {"category": "Scene", "choices": "4"}
+    assert first.probes[0].groups == {"category": "Scene", "choices": "3"}
     assert len(benchmark.skipped) == 2
     assert all("nat_001/" in line for line in benchmark.skipped)
 

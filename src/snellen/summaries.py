@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from snellen import gating, stats
+from snellen import gating, reading_notes, stats
 from snellen.meters import Meter, RoleMeter
 from snellen.protocols.direct import consistency
 from snellen.records import Item, Verdict
@@ -180,6 +180,7 @@ def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
         extra["consistency"] = steady
     if run.spec.protocol == "rubric":
         extra |= gating.gate_extra(run, table)
+    extra |= reading_notes.calibration_extra(run)
     return extra
 
 
@@ -194,6 +195,7 @@ def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
         notes.append(f"few images: intervals over {tally.n_clusters} images are rough")
     if run.spec.skipped_rows:
         notes.append(f"{len(run.spec.skipped_rows)} bad rows of the data were left out")
+    notes += reading_notes.reading_notes(run)
     if run.spec.protocol == "rubric":
         notes += gating.gate_notes(extra)
     return tuple(notes)

@@ -49,7 +49,7 @@ CANNOT_ANSWER = "Cannot answer from the caption"
 # Added to what a blind guess earns, so that abstaining is worth a little more than guessing.
 ABSTENTION_BONUS = 0.05
 NO_CAPTION = "no_caption"
-UNPARSED = Parsed("", "official")
+UNPARSED = Parsed("")
 
 _HEADING = re.compile(r"^([ \t]*(?:Caption|Question|Options|Answer)[ \t]*):", re.M | re.I)
 
