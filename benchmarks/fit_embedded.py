@@ -164,7 +164,8 @@ def _tasks() -> Iterator[tuple[str, str, ReadTask, int | None]]:
         for q in row["questions"]:
             task = ReadTask(row["caption"], q["question"], tuple(q["options"]))
             yield "written", f"written-{number}", task, _place(q["label"])
-    reworded = {row["question_id"]: row for row in _rows("embedded_paraphrases.jsonl")}
+    paraphrases = _rows("embedded_paraphrases.jsonl")
+    reworded = {row["question_id"]: row for row in paraphrases if "question_id" in row}
     for trial in load_trials(MINI):
         if trial.half == "dev" and isinstance(trial.task, ReadTask):
             name = trial.name.split("/")[1]
@@ -201,12 +202,17 @@ def _labelled_statements() -> Iterator[tuple[str, str, str, str, bool]]:
                 rubric["statement"],
                 rubric["label"],
             )
+    reworded = {row["id"]: row for row in _rows("embedded_paraphrases.jsonl") if "id" in row}
     for trial in load_trials(MINI):
         if trial.half == "dev" and isinstance(trial.task, RubricTask):
+            picture = trial.name.split("/")[1]
             texts = (*trial.task.must_right, *trial.task.easy_wrong)
+            other = reworded.get(picture, {"must_right": [], "easy_wrong": []})
+            again = (*other["must_right"], *other["easy_wrong"])
             for text, label in zip(texts, trial.labels, strict=True):
-                picture = trial.name.split("/")[1]
                 yield "dev", picture, trial.task.caption, text, bool(label)
+            for text, label in zip(again, trial.labels, strict=False):
+                yield "paraphrase", picture, trial.task.caption, text, bool(label)
 
 
 def _place(letter: str) -> int | None:

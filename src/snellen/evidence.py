@@ -20,8 +20,8 @@ Vectors = Mapping[str, Array]
 
 _EMPTY = STOP_WORDS | NEGATIONS
 
-# Words less alike than this (as cosine) count as unrelated; single words are rarely below 0.2.
-_UNRELATED = 0.45
+# Words less alike than this (as cosine) count as unrelated: single words are rarely below 0.3.
+_UNRELATED = 0.6
 
 
 @dataclass(frozen=True, slots=True)
