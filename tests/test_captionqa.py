@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.benchmark_files import png, write_lines
 
 import snellen
 from snellen.errors import UsageError
@@ -17,7 +18,6 @@ from snellen.protocols import PROTOCOLS, flow, protocol_of
 from snellen.protocols.captionqa import CANNOT_ANSWER, CaptionQAOptions, abstention_credit
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import CallFailure, Outcome, ReadTask, Reply, Request
-from tests.benchmark_files import png, write_lines
 
 Messages = list[dict[str, Any]]
 
@@ -99,7 +99,9 @@ def test_a_list_of_categories_counts_under_its_first(data: str, tmp_path: Path) 
     done = run(data, tmp_path, judge_that_says(wanted))
     assert done.summary is not None
     by = done.summary.by
-    assert {k: v["score"].value for k, v in by["category"].items() if v["score"].value is not None} == {
+    assert {
+        k: v["score"].value for k, v in by["category"].items() if v["score"].value is not None
+    } == {
         "Object": 1.0,
         "State": 0.0,
         "Text": 1.0,
@@ -247,7 +249,7 @@ def test_abstaining_earns_a_little_more_than_guessing() -> None:
 
 def test_the_async_twin_gives_the_same_scores(data: str, tmp_path: Path) -> None:
     """Captions in, scores out, in an event loop of one's own."""
-    judge = judge_that_says({"red": "hat", "open": "shut", "signs": "Di", "stamp": "yes"})
+    judge = judge_that_says({"is red": "hat", "open": "shut", "signs": "Di", "stamp": "yes"})
     done = asyncio.run(
         snellen.score_captions_async(
             CAPTIONS, benchmark="captionqa", judge=judge, data=data, out=tmp_path / "twin"
@@ -255,3 +257,4 @@ def test_the_async_twin_gives_the_same_scores(data: str, tmp_path: Path) -> None
     )
     assert done.summary is not None
     assert done.summary.metrics["score"].value == 1.0
+    assert done.summary.metrics["score"].n_items == 2

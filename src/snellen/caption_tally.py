@@ -108,6 +108,7 @@ METRICS: tuple[Metric, ...] = (
 
 def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:
     """Counts by cluster, from the probes and the caption of each (item, repeat)."""
+    table = table.where(~table.skipped)
     return table.by_cluster(COLUMNS, columns_by_unit(table, replies), METRICS)
 
 
@@ -121,8 +122,7 @@ def columns_by_unit(
     """
     n = len(table.units)
     tokens, answered = _captions(table, replies)
-    counted = ~table.skipped
-    probes = table.where(counted)
+    probes = table.where(~table.skipped)
     m = pool(probes.unit, np.ones(probes.n), n)
     c = pool(probes.unit, probes.correct, n)
     u = pool(probes.unit, probes.uncertain, n)

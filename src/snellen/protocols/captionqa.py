@@ -227,7 +227,8 @@ def abstention_credit(n_choices: int) -> float:
 
 
 def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:
-    """Counts by image; column S adds up the scores of its questions."""
+    """Counts by image that has a caption; column S adds up the scores of its questions."""
+    table = table.where(~table.skipped)
     columns = caption_tally.columns_by_unit(table, replies)
     columns["S"] = pool(table.unit, scores(table), len(table.units))
     return table.by_cluster((*caption_tally.COLUMNS, "S"), columns, METRICS)
