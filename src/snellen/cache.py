@@ -20,10 +20,11 @@ from snellen.records import Reply
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply BLOB NOT NULL) WITHOUT ROWID;
 """
+_ANY = "SELECT 1 FROM replies LIMIT 1"
+_FIND = "SELECT reply FROM replies WHERE key = ?"
+_PUT = "INSERT OR REPLACE INTO replies VALUES (?, ?)"
 _decoder = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()
-
-BATCH = 512
 
 
 def cache_key(url: str, request_key: str) -> str:
@@ -32,58 +33,79 @@ def cache_key(url: str, request_key: str) -> str:
 
 
 class ResponseCache:
-    """An open cache. Writes are batched; `flush` may run in another thread than `get` and `put`."""
+    """An open cache. Writes are batched; `flush` may run in another thread than `get` and `put`.
+
+    A cache that fails while a run goes on must not cost the run: from then on nothing is found
+    or kept, and `trouble` says why.
+    """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._reader = _connect(path)
             self._writer = _connect(path)
-        except sqlite3.DatabaseError as error:
+            # A cache that was empty on opening is not searched: a miss costs 20 microseconds a
+            # call, and what this run puts in, this run has in its journal.
+            self._was_empty = self._reader.execute(_ANY).fetchone() is None
+        except (sqlite3.Error, OSError) as error:
             raise SettingsError(
                 f"cache {path} cannot be opened: {error}",
                 hint="delete the file, or run with --no-cache",
             ) from error
-        # A cache that was empty on opening is not searched: a miss costs 20 microseconds a call,
-        # and what this run puts in, this run has in its journal.
-        self._was_empty = self._reader.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is None
+        self.trouble = ""
+        self._closed = False
+        self._path = path
         self._waiting: dict[str, Reply] = {}
         self._writing: dict[str, Reply] = {}
-        self._lock = threading.Lock()
+        self._swapping, self._flushing = threading.Lock(), threading.Lock()
 
     def get(self, key: str) -> Reply | None:
         """The stored reply, or None."""
-        waiting = self._waiting.get(key) or self._writing.get(key)
-        if waiting is not None or self._was_empty:
+        with self._swapping:
+            waiting = self._waiting.get(key) or self._writing.get(key)
+        if waiting is not None or self._was_empty or self.trouble:
             return waiting
-        row = self._reader.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        return None if row is None else _decoder.decode(row[0])
+        try:
+            row = self._reader.execute(_FIND, (key,)).fetchone()
+            return None if row is None else _decoder.decode(row[0])
+        except msgspec.MsgspecError:
+            return None
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return None
 
     def put(self, key: str, reply: Reply) -> None:
         """Keeps a reply; it is on the disk after the next flush."""
-        self._waiting[key] = reply
-
-    @property
-    def full(self) -> bool:
-        """Whether a flush is due."""
-        return len(self._waiting) >= BATCH
+        with self._swapping:
+            self._waiting[key] = reply
 
     def flush(self) -> None:
         """Writes what waits, in one transaction."""
-        with self._lock:
-            batch, self._waiting = self._waiting, {}
-            self._writing = batch
-            if batch:
-                rows = [(key, _encoder.encode(reply)) for key, reply in batch.items()]
-                with self._writer:
-                    self._writer.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", rows)
+        with self._flushing:
+            with self._swapping:
+                self._writing, self._waiting = self._waiting, {}
+            if self._writing and not self.trouble:
+                self._write(self._writing)
             self._writing = {}
 
+    def _write(self, batch: dict[str, Reply]) -> None:
+        rows = [(key, _encoder.encode(reply)) for key, reply in batch.items()]
+        try:
+            with self._writer:
+                self._writer.executemany(_PUT, rows)
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _give_up(self, error: sqlite3.Error) -> None:
+        self.trouble = f"cache {self._path} failed ({error}): replies are no longer shared"
+
     def close(self) -> None:
-        """Flushes and closes."""
-        self.flush()
-        self._reader.close()
-        self._writer.close()
+        """Flushes and closes; closing twice is closing once."""
+        if not self._closed:
+            self._closed = True
+            self.flush()
+            self._reader.close()
+            self._writer.close()
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -5,9 +5,10 @@ A row that was written survives `kill -9`. Everything else in a run folder can b
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,19 +72,37 @@ class AppendFile:
         self._synced_at = time.monotonic()
 
     def append(self, row: Any) -> None:
-        """Writes one row; when this returns, the row outlives the process."""
+        """Writes one row; when this returns, the row outlives the process.
+
+        Raises:
+            RunFolderError: the disk is full or broken; no part of the row is left behind.
+        """
         data = _encode(row) + b"\n"
-        written = os.write(self._fd, data)
-        while written < len(data):
-            written += os.write(self._fd, data[written:])
-        if time.monotonic() - self._synced_at > SYNC_EVERY_S:
-            os.fsync(self._fd)
-            self._synced_at = time.monotonic()
+        written = 0
+        try:
+            written = os.write(self._fd, data)
+            while written < len(data):
+                written += os.write(self._fd, data[written:])
+            if time.monotonic() - self._synced_at > SYNC_EVERY_S:
+                os.fsync(self._fd)
+                self._synced_at = time.monotonic()
+        except OSError as error:
+            self._take_back(written, len(data))
+            raise RunFolderError(
+                f"{self.path} cannot be written: {error.strerror}",
+                hint="make room on the disk; the same command then goes on from here",
+            ) from error
+
+    def _take_back(self, written: int, wanted: int) -> None:
+        if 0 < written < wanted:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
 
     def close(self) -> None:
         """Syncs to the disk and closes."""
         if self._fd >= 0:
-            os.fsync(self._fd)
+            with contextlib.suppress(OSError):
+                os.fsync(self._fd)
             os.close(self._fd)
             self._fd = -1
 
@@ -188,8 +207,16 @@ class Journal:
         path = folder / "calls.jsonl"
         self._file = AppendFile(path)
         self.torn = self._file.torn
-        self._rows = {row.address: row for row in read_rows(path, CallRow)}
+        try:
+            self._rows = {row.address: row for row in read_rows(path, CallRow)}
+        except DataError:
+            self.close()
+            raise
         self.n_stored = len(self._rows)
+
+    def stored(self) -> Iterable[CallRow]:
+        """The stored calls that have not been taken."""
+        return self._rows.values()
 
     def take(self, address: str) -> CallRow | None:
         """The stored call at an address, given out once."""

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from snellen.errors import SettingsError
 from snellen.records import CallFailure, Image, Request, Usage
 from snellen.settings import Endpoint
 
 BASE_DELAY_S = 0.5
 MAX_DELAY_S = 30.0
+# An endpoint that asks for a longer wait than this has closed for the day.
+MAX_RETRY_AFTER_S = 600.0
 ASSUMED_COMPLETION_TOKENS = 4096
 PICTURE_TOKENS = 4096
 
@@ -28,6 +31,8 @@ class RetryPolicy:
 
     def allows(self, failure: CallFailure, *, tries: int, rate_limited: int) -> bool:
         """Whether a call that failed this way may be tried again."""
+        if (failure.retry_after_s or 0.0) > MAX_RETRY_AFTER_S:
+            return False
         if failure.kind == "rate_limit":
             return rate_limited < self.max_rate_limited
         return tries - rate_limited < self.max_tries
@@ -78,9 +83,18 @@ class AdaptiveLimit:
 
 
 class MinuteRate:
-    """A token bucket: at most `per_minute` units a minute, with one second's worth in advance."""
+    """A token bucket: at most `per_minute` units a minute, with one second's worth in advance.
+
+    Raises:
+        SettingsError: the rate is not above 0.
+    """
 
     def __init__(self, per_minute: float | None) -> None:
+        if per_minute is not None and not per_minute > 0:
+            raise SettingsError(
+                f"a limit of {per_minute:g} a minute lets no call through",
+                hint="give a number above 0, or leave it out",
+            )
         self._rate = None if per_minute is None else per_minute / 60.0
         self._burst = 0.0 if self._rate is None else max(1.0, self._rate)
         self._level = self._burst

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import snellen
 from snellen import tokens
@@ -18,6 +18,7 @@ from snellen.errors import EndpointError, RunFolderError, SnellenError
 from snellen.flows import Flow
 from snellen.journal import AppendFile, Journal, now, read_rows
 from snellen.media import PictureRules
+from snellen.preflight import look_ahead
 from snellen.protocols import Options, flow
 from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict
 from snellen.results import (
@@ -36,6 +37,8 @@ from snellen.summaries import summarise
 if TYPE_CHECKING:
     from snellen.cache import ResponseCache
 
+T = TypeVar("T")
+
 DEFAULT_MAX_UNSCORED = 0.05
 # What may differ between two starts on one folder without changing a number.
 FREE_FIELDS = frozenset({"sessions", "items", "data_digest", "schema", "judge_check"})
@@ -43,7 +46,11 @@ FREE_FIELDS = frozenset({"sessions", "items", "data_digest", "schema", "judge_ch
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run as it was asked for: what is evaluated, by whom, where to, and how it is driven."""
+    """A run as it was asked for: what is evaluated, by whom, where to, and how it is driven.
+
+    `replies_from` names the run whose replies are judged again, and `image_preparation` what its
+    pictures went through; both are empty otherwise.
+    """
 
     benchmark: Benchmark
     options: Options
@@ -58,6 +65,8 @@ class Plan:
     max_unscored: float = DEFAULT_MAX_UNSCORED
     rules: PictureRules = field(default_factory=PictureRules)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    replies_from: str = ""
+    image_preparation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,8 @@ class Projector:
 
     def _verdict(self, verdict: Verdict) -> None:
         key = (verdict.id, verdict.repeat, verdict.probe_id)
-        if self.verdicts.get(key) != verdict:
+        known = self.verdicts.get(key)
+        if known is not verdict and known != verdict:
             self.verdicts[key] = verdict
             self._verdict_file.append(verdict)
 
@@ -129,12 +139,13 @@ class Projector:
         self._verdict_file.close()
 
 
-def _tolerant(path: Path, kind: type[Any]) -> Iterator[Any]:
-    """The rows of a projection; a damaged one only means that it is written anew."""
+def _tolerant(path: Path, kind: type[T]) -> list[T]:
+    """The rows of a projection; where one is damaged, none, so that all are written anew."""
     try:
-        yield from read_rows(path, kind)
+        return list(read_rows(path, kind))
     except SnellenError:
         path.unlink()
+        return []
 
 
 def spec_of(plan: Plan) -> RunSpec:
@@ -157,10 +168,11 @@ def spec_of(plan: Plan) -> RunSpec:
         license=bench.license,
         source=bench.source,
         revision=bench.revision,
-        image_preparation=plan.rules.name,
+        image_preparation=plan.image_preparation or plan.rules.name,
         seed=plan.seed,
         repeats=plan.repeats,
         skipped_rows=bench.skipped,
+        replies_from=plan.replies_from,
         sessions=(Session(now(), snellen.__version__, platform.python_version()),),
     )
 
@@ -243,16 +255,19 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
     """Runs a plan to its end and writes the folder of the contract; on the same folder, resumes.
 
     Raises:
-        RunFolderError: the folder is in use, or holds another run.
+        RunFolderError: the folder is in use, cannot be written, or holds another run.
     """
-    spec, notices = open_folder(spec_of(plan), plan.out)
-    with Journal(plan.out) as journal:
-        write_json(plan.out / "run.json", spec)
-        _write_items(plan.benchmark.items, plan.out / "items.jsonl")
-        projector = Projector(plan.out)
-        torn = journal.torn + projector.torn
-        if torn:
-            notices = (*notices, f"a half-written last row was dropped ({torn} bytes)")
+    async with contextlib.AsyncExitStack() as stack:
+        for binding in plan.bindings.values():
+            stack.push_async_callback(binding.caller.close)
+        if plan.cache is not None:
+            stack.callback(plan.cache.close)
+        with _writing(plan.out):
+            spec, notices = open_folder(spec_of(plan), plan.out)
+            journal = stack.enter_context(Journal(plan.out))
+            write_json(plan.out / "run.json", spec)
+            _write_items(plan.benchmark.items, plan.out / "items.jsonl")
+            projector = Projector(plan.out)
         scheduler = Scheduler(
             plan.bindings,
             journal=journal,
@@ -260,15 +275,35 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
             options=plan.drive,
             on_result=projector,
         )
-        try:
-            await _drive(plan, scheduler, progress=progress)
-        finally:
-            projector.close()
-            for binding in plan.bindings.values():
-                await binding.caller.close()
+        with _interruptible(scheduler):
+            notices += _torn_notices(journal.torn + projector.torn)
+            if not journal.n_stored:
+                notices += await look_ahead(plan.bindings, scheduler)
+            try:
+                await _drive(plan, scheduler, progress=progress)
+            finally:
+                projector.close()
             if plan.cache is not None:
                 plan.cache.close()
-        return _finish(plan, spec, projector, scheduler, notices)
+                notices += (plan.cache.trouble,) if plan.cache.trouble else ()
+            with _writing(plan.out):
+                return _finish(plan, spec, projector, scheduler, notices)
+
+
+def _torn_notices(n_bytes: int) -> tuple[str, ...]:
+    return (f"a half-written last row was dropped ({n_bytes} bytes)",) if n_bytes else ()
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Says which folder it was that the system would not let be written."""
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"run folder {folder} cannot be written: {error.strerror or error}",
+            hint="make room or give rights there, or choose another --out",
+        ) from error
 
 
 def _write_items(items: Sequence[Item], path: Path) -> None:
@@ -283,13 +318,12 @@ def _write_items(items: Sequence[Item], path: Path) -> None:
 
 
 async def _drive(plan: Plan, scheduler: Scheduler, *, progress: Any) -> None:
-    with _interruptible(scheduler):
-        watch = progress.watch(scheduler.meter) if progress is not None else None
-        try:
-            await scheduler.drive(work(plan))
-        finally:
-            if watch is not None:
-                await watch.stop()
+    watch = progress.watch(scheduler.meter) if progress is not None else None
+    try:
+        await scheduler.drive(work(plan))
+    finally:
+        if watch is not None:
+            await watch.stop()
 
 
 def work(plan: Plan) -> Iterator[tuple[str, int, Flow[Outcome]]]:
@@ -351,4 +385,3 @@ def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) ->
     probes = summary.counts.probes
     share = summary.counts.unscored / probes if probes else 0.0
     return 3 if share > max_unscored else 0
-

@@ -11,16 +11,17 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from snellen import media
+from snellen import media, sending, stops
 from snellen.cache import ResponseCache, cache_key
-from snellen.errors import EndpointError, ImageError, RunFolderError, SnellenError
+from snellen.errors import ImageError, SnellenError
 from snellen.flows import Flow
 from snellen.journal import CallRow, Journal, now
 from snellen.keys import address, request_key
+from snellen.meters import Meter, RoleMeter
 from snellen.pacing import (
     AdaptiveLimit,
     Budget,
@@ -31,18 +32,18 @@ from snellen.pacing import (
     estimate_tokens,
     worst_cost_usd,
 )
-from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Image, Reply, Request
+from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Reply, Request
 from snellen.settings import Endpoint
 
 if TYPE_CHECKING:
     from snellen.client import Caller
 
 LEAD_S = 0.03
-INTERRUPT_GRACE_S = 1.0
+# How long calls in flight may still take after Ctrl-C, and after an error that stops the run.
+INTERRUPT_GRACE_S = 0.75
+STOP_GRACE_S = 10.0
 FLUSH_EVERY_S = 0.25
 MAX_PREPARED_BYTES = 192 * 2**20
-# Failures that say something about one item and nothing about the endpoint.
-ITEM_FAILURES = frozenset({"input_error", "context_length", "content_filter"})
 MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
 
 
@@ -66,61 +67,11 @@ class Binding:
 class DriveOptions:
     """How a run is driven. `max_live` bounds the flows that are under way at once."""
 
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     max_cost_usd: float | None = None
     max_live: int | None = None
     give_up_after: int = 8
     seed: int = 0
-
-
-@dataclass(slots=True)
-class RoleMeter:
-    """What has happened to one role's calls so far."""
-
-    done: int = 0
-    failed: int = 0
-    replayed: int = 0
-    cached: int = 0
-    retries: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_tokens: int = 0
-    unknown_usage: int = 0
-    cost_usd: float = 0.0
-    unknown_cost: int = 0
-
-    def count(self, reply: Reply, cost: float | None) -> None:
-        """Adds a reply that was paid for."""
-        usage = reply.usage
-        if usage.prompt is None and usage.completion is None:
-            self.unknown_usage += 1
-        self.prompt_tokens += usage.prompt or 0
-        self.completion_tokens += usage.completion or 0
-        self.reasoning_tokens += usage.reasoning or 0
-        self.cached_tokens += usage.cached or 0
-        self.unknown_cost += cost is None
-        self.cost_usd += cost or 0.0
-
-
-@dataclass(slots=True)
-class Meter:
-    """The state of a run for whoever shows its progress."""
-
-    roles: dict[str, RoleMeter] = field(default_factory=dict)
-    flows_done: int = 0
-    in_flight: int = 0
-    queued: int = 0
-    started_at: float = 0.0
-    pending: dict[int, tuple[float, str]] = field(default_factory=dict)
-
-    @property
-    def oldest(self) -> tuple[float, str] | None:
-        """The age in seconds and the item of the oldest call in flight."""
-        if not self.pending:
-            return None
-        started, item = min(self.pending.values())
-        return time.monotonic() - started, item
 
 
 @dataclass(slots=True)
@@ -206,22 +157,26 @@ class Scheduler:
         self._budget = Budget(self._options.max_cost_usd)
         self._rng = random.Random(self._options.seed)
         self._lanes = _lanes(bindings)
-        self._alike: dict[str, tuple[str, int] | None] = dict.fromkeys(bindings, ("", 0))
+        self._streaks = {role: stops.Streak() for role in bindings}
+        self._ready: deque[tuple[_Node, list[Any] | None]] = deque()
+        self._turning = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._live = 0
         self._prepared_bytes = 0
         self._stopping = False
+        self._driving = False
+        self._defect: BaseException | None = None
+        self._room, self._idle = asyncio.Event(), asyncio.Event()
 
     async def drive(self, work: Iterable[Work]) -> None:
         """Drives all flows to their end, or until something stops the run.
 
         A stop is not raised: `error` and `interrupted` say what it was, and every call that was
-        in flight has been stored by then.
+        in flight has been stored by then. A defect, in a flow or here, is raised.
         """
-        self._loop = asyncio.get_running_loop()
-        self._room = asyncio.Event()
-        self._idle = asyncio.Event()
         self.meter.started_at = time.monotonic()
+        self._count_money_spent()
+        self._driving = True
         flusher = asyncio.create_task(self._flush_regularly())
         try:
             await self._feed(iter(work))
@@ -229,16 +184,24 @@ class Scheduler:
                 self._idle.clear()
                 await self._idle.wait()
         finally:
+            self._stopping = True
             flusher.cancel()
-            for task in self._tasks:
-                task.cancel()
+            self._cancel_all()
             await asyncio.gather(flusher, *self._tasks, return_exceptions=True)
+        if self._defect is not None:
+            raise self._defect
+
+    def stop(self, error: SnellenError) -> None:
+        """Ends the run for a reason; before `drive`, nothing is called at all."""
+        self._stop(error, grace_s=STOP_GRACE_S)
 
     def interrupt(self) -> None:
-        """Starts nothing more; what is in flight has a second to finish."""
+        """Starts nothing more; what is in flight has a moment to finish, the second time none."""
+        if self.interrupted:
+            self._cancel_all()
+            return
         self.interrupted = True
-        self._stop()
-        self._loop.call_later(INTERRUPT_GRACE_S, self._cancel_all)
+        self._stop(grace_s=INTERRUPT_GRACE_S)
 
     @property
     def max_live(self) -> int:
@@ -251,14 +214,29 @@ class Scheduler:
             if self._stopping:
                 return
             self._live += 1
-            self._advance(_Node(flow, item, repeat), None)
+            try:
+                self._advance(_Node(flow, item, repeat), None)
+            except SnellenError as error:
+                self._stop(error, grace_s=STOP_GRACE_S)
             await asyncio.sleep(0)
             while self._live >= self.max_live and not self._stopping:
                 self._room.clear()
                 await self._room.wait()
 
     def _advance(self, node: _Node, answers: list[Any] | None) -> None:
-        """Sends a flow its answers and starts what it wants next."""
+        """Sends a flow its answers; a queue keeps long replays off the stack."""
+        self._ready.append((node, answers))
+        if self._turning:
+            return
+        self._turning = True
+        try:
+            while self._ready:
+                self._turn(*self._ready.popleft())
+        finally:
+            self._turning = False
+
+    def _turn(self, node: _Node, answers: list[Any] | None) -> None:
+        """One turn of a flow: it gets its answers and says what it wants next."""
         try:
             wanted = node.flow.send(answers)
         except StopIteration as stop:
@@ -295,7 +273,7 @@ class Scheduler:
     def _submit(self, node: _Node, slot: int, request: Request) -> None:
         """Answers a request from the journal or the cache, or queues it."""
         binding = self._bindings[request.role]
-        pictures = _images(request)
+        pictures = sending.images_of(request)
         params = {**binding.params, **request.params} if request.params else binding.params
         key = request_key(
             request,
@@ -307,8 +285,8 @@ class Scheduler:
         if self._replay(node, slot, request, key) or self._from_cache(node, slot, request, key):
             return
         if not self._stopping:
-            size = sum((i.end - i.start) if i.end is not None else 2**19 for i in pictures)
-            self._queue(_Job(node, slot, request, binding, key, n_bytes=size))
+            n_bytes = sending.weight(pictures)
+            self._queue(_Job(node, slot, request, binding, key, n_bytes=n_bytes))
 
     def _replay(self, node: _Node, slot: int, request: Request, key: str) -> bool:
         if self._journal is None:
@@ -317,13 +295,13 @@ class Scheduler:
         if row is None or row.reply is None:
             return False
         if row.key != key:
-            self._stop(_changed(row))
+            self._stop(stops.changed(row))
             return True
         meter = self.meter.roles[request.role]
         meter.replayed += 1
         if not row.cached:
             meter.count(row.reply, self._cost(request.role, row.reply))
-        self._alike[request.role] = None
+        self._streaks[request.role].broken()
         self._deliver(node, slot, row.reply)
         return True
 
@@ -376,7 +354,7 @@ class Scheduler:
         wait = max(lane.requests.wait_s(at), lane.tokens.wait_s(at))
         if wait > 0 and not lane.waking:
             lane.waking = True
-            self._loop.call_later(wait, self._wake, lane)
+            self._later(wait, self._wake, lane)
         return wait > 0
 
     def _wake(self, lane: _Lane) -> None:
@@ -384,7 +362,8 @@ class Scheduler:
         self._pump(lane)
 
     def _may_start(self, job: _Job) -> bool:
-        if self._prepared_bytes and self._prepared_bytes + job.n_bytes > MAX_PREPARED_BYTES:
+        prepared = self._prepared_bytes
+        if prepared and job.n_bytes and prepared + job.n_bytes > MAX_PREPARED_BYTES:
             return False
         if self._budget.max_usd is None:
             return True
@@ -394,7 +373,7 @@ class Scheduler:
             job.reserved = worst
             return True
         if not self.meter.in_flight:
-            self._stop(_out_of_money(self._budget))
+            self._stop(stops.out_of_money(self._budget))
         return False
 
     def _start(self, lane: _Lane, job: _Job) -> None:
@@ -407,15 +386,40 @@ class Scheduler:
         self.meter.pending[id(job)] = (at, job.node.item)
         self._prepared_bytes += job.n_bytes
         job.tries += 1
+        self.meter.roles[job.request.role].tries += 1
         if job.leads:
-            self._loop.call_later(LEAD_S, self._release, lane, job.leads)
-        task = self._loop.create_task(self._perform(lane, job))
+            self._later(LEAD_S, self._release, lane, job.leads)
+        self._spawn(self._perform(lane, job))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _later(self, delay_s: float, step: Callable[..., None], *words: Any) -> None:
+        """Takes a step after a while, unless the drive has ended by then."""
+
+        async def wait() -> None:
+            await asyncio.sleep(delay_s)
+            step(*words)
+
+        self._spawn(wait())
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Lets no defect pass in silence: the flows that it struck would wait for ever."""
+        self._tasks.discard(task)
+        if not task.cancelled():
+            error = task.exception()
+            if isinstance(error, SnellenError):
+                self._stop(error, grace_s=STOP_GRACE_S)
+            elif error is not None:
+                self._defect = self._defect or error
+                self._stop(grace_s=0.0)
+        if self._stopping:
+            self._idle.set()
 
     async def _perform(self, lane: _Lane, job: _Job) -> None:
         """One try of one call, and what follows from it."""
-        answer: Answer | None = None
         try:
             answer = await self._call(job)
         finally:
@@ -423,21 +427,21 @@ class Scheduler:
             self.meter.in_flight -= 1
             self._prepared_bytes -= job.n_bytes
             del self.meter.pending[id(job)]
-            if answer is not None:
-                self._settle(lane, job, answer)
-            self._pump_all()
-            if self._stopping:
-                self._idle.set()
+        self._settle(lane, job, answer)
+        self._pump_all()
 
-    async def _call(self, job: _Job) -> Answer | None:
+    async def _call(self, job: _Job) -> Answer:
         try:
-            pictures = await _prepare(job.request, job.binding.rules)
+            pictures = await sending.prepare(job.request, job.binding.rules)
             return await job.binding.caller.call(job.request, pictures)
         except ImageError as error:
             return CallFailure("input_error", error.message)
-        except SnellenError as error:
-            self._stop(error)
-            return None
+        except SnellenError:
+            raise
+        except asyncio.CancelledError:
+            if self._stopping:
+                raise
+            return CallFailure("bad_reply", "the call was cancelled from outside")
         except Exception as error:  # noqa: BLE001 - a user's callable may raise anything
             return CallFailure("bad_reply", f"{type(error).__name__}: {error}"[:300])
 
@@ -473,13 +477,15 @@ class Scheduler:
 
     def _retry(self, lane: _Lane, job: _Job, failure: CallFailure) -> bool:
         policy = self._options.retry
-        if failure.kind not in RETRYABLE or self._stopping:
+        if failure.kind not in RETRYABLE:
             return False
         if not policy.allows(failure, tries=job.tries, rate_limited=job.rate_limited):
             return False
+        if self._stopping:
+            return True  # neither tried again nor failed: the next start makes this call
         self.meter.roles[job.request.role].retries += 1
         wait = backoff_s(failure, tries=job.tries, rng=self._rng)
-        self._loop.call_later(wait, self._requeue, lane, job)
+        self._later(wait, self._requeue, lane, job)
         return True
 
     def _requeue(self, lane: _Lane, job: _Job) -> None:
@@ -493,35 +499,41 @@ class Scheduler:
         meter.done += 1
         self._store(_row(job.node, request, job.key, answer, tries=job.tries))
         if isinstance(answer, Reply):
-            self._alike[request.role] = None
+            self._streaks[request.role].broken()
             if self._cache is not None and job.binding.cacheable and _may_be_cached(job, answer):
                 self._cache.put(cache_key(job.binding.endpoint.url, job.key), answer)
         else:
             meter.failed += 1
-            self._note_failure(request.role, job.binding.endpoint, answer)
+            self._note_failure(job, answer)
         self._deliver(job.node, job.slot, answer)
 
     def _store(self, row: CallRow) -> None:
         if self._journal is not None:
             self._journal.append(row)
 
-    def _note_failure(self, role: str, endpoint: Endpoint, failure: CallFailure) -> None:
+    def _note_failure(self, job: _Job, failure: CallFailure) -> None:
         """Stops the run when an endpoint is hopeless."""
+        endpoint = job.binding.endpoint
         if failure.kind in HOPELESS:
-            self._stop(_hopeless(endpoint, failure))
-        seen = self._alike[role]
-        if seen is None or failure.kind in ITEM_FAILURES or self._stopping:
+            self._stop(stops.hopeless(endpoint, failure), grace_s=STOP_GRACE_S)
+        if self._stopping:
             return
-        count = seen[1] + 1 if seen[0] in {"", failure.kind} else 1
-        self._alike[role] = (failure.kind, count)
-        if count >= self._options.give_up_after:
-            self._stop(_all_alike(endpoint, failure, count))
+        streak = self._streaks[job.request.role]
+        streak.grown(failure, job.node.item)
+        ceiling = self._lanes[endpoint.url].limit.ceiling
+        if streak.is_hopeless(self._options.give_up_after, ceiling):
+            self._stop(stops.all_alike(endpoint, failure, streak), grace_s=STOP_GRACE_S)
 
-    def _stop(self, error: SnellenError | None = None) -> None:
-        """Starts nothing more; the first error is kept."""
-        self._stopping = True
-        if error is not None and self.error is None:
+    def _stop(self, error: SnellenError | None = None, *, grace_s: float | None = None) -> None:
+        """Starts nothing more; the first error is kept.
+
+        What is in flight has `grace_s` to finish, and with None all the time that it needs.
+        """
+        if self.error is None:
             self.error = error
+        self._stopping = True
+        if grace_s is not None and self._driving:
+            self._later(grace_s, self._cancel_all)
         self._room.set()
         self._idle.set()
 
@@ -532,6 +544,14 @@ class Scheduler:
     def _pump_all(self) -> None:
         for lane in self._lanes.values():
             self._pump(lane)
+
+    def _count_money_spent(self) -> None:
+        """Counts what earlier starts on this folder have spent: the budget is the run's."""
+        if self._budget.max_usd is None or self._journal is None:
+            return
+        for row in self._journal.stored():
+            if row.reply is not None and not row.cached and row.role in self._bindings:
+                self._budget.settle(0.0, self._cost(row.role, row.reply))
 
     async def _flush_regularly(self) -> None:
         while self._cache is not None:
@@ -550,24 +570,6 @@ def _lanes(bindings: Mapping[str, Binding]) -> dict[str, _Lane]:
                 MinuteRate(end.tokens_per_minute),
             )
     return lanes
-
-
-def _images(request: Request) -> Sequence[Image]:
-    if len(request.messages) == 1 and len(request.messages[0].parts) == 1:
-        part = request.messages[0].parts[0]
-        return (part,) if isinstance(part, Image) else ()
-    return [p for m in request.messages for p in m.parts if isinstance(p, Image)]
-
-
-async def _prepare(request: Request, rules: media.PictureRules) -> list[media.Picture]:
-    """The request's pictures, ready to be sent; mending goes to a thread."""
-    pictures: list[media.Picture] = []
-    for image in _images(request):
-        picture = media.prepare_fast(image, rules)
-        if picture is None:
-            picture = await asyncio.to_thread(media.prepare, image, rules)
-        pictures.append(picture)
-    return pictures
 
 
 def _row(
@@ -601,43 +603,3 @@ def _may_be_cached(job: _Job, reply: Reply) -> bool:
         return True
     params = {**job.binding.params, **job.request.params}
     return bool(params.get("max_tokens") or params.get("max_completion_tokens"))
-
-
-def _changed(row: CallRow) -> RunFolderError:
-    probe = f", probe {row.probe}" if row.probe else ""
-    return RunFolderError(
-        f"the stored {row.purpose} call of item {row.item}{probe} was made with another request",
-        hint="inputs have changed since this run began; use another --out",
-    )
-
-
-def _hopeless(endpoint: Endpoint, failure: CallFailure) -> EndpointError:
-    hints = {
-        "auth": "check the key: --api-key-env or --judge-key-env names the variable that holds it",
-        "quota": "the account has no credit left; the run goes on from here when it has",
-        "unknown_model": "check the name; `snellen endpoint URL` lists the models that are there",
-    }
-    return EndpointError(
-        f"{endpoint.name} at {endpoint.url}: {failure.message}",
-        kind=failure.kind,
-        hint=hints[failure.kind],
-    )
-
-
-def _all_alike(endpoint: Endpoint, failure: CallFailure, count: int) -> EndpointError:
-    return EndpointError(
-        f"the first {count} calls to {endpoint.name} at {endpoint.url} all failed alike "
-        f"({failure.kind}): {failure.message}",
-        kind=failure.kind,
-        hint="`snellen endpoint URL --model NAME` says what the endpoint can do",
-    )
-
-
-def _out_of_money(budget: Budget) -> SnellenError:
-    error = SnellenError(
-        f"the next call could exceed --max-cost {budget.max_usd} USD "
-        f"({budget.spent_usd:.4f} USD spent)",
-        hint="start the same command with a higher --max-cost to go on from here",
-    )
-    error.exit_code = 3
-    return error

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import click
 
-from snellen.scheduler import Meter, RoleMeter
+from snellen.meters import Meter, RoleMeter
 
 LIVE_EVERY_S = 0.2
 PLAIN_EVERY_S = 10.0

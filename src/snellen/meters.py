@@ -1,0 +1,61 @@
+"""What has happened in a run so far, for its summary and for whoever shows its progress."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from snellen.records import Reply
+
+
+@dataclass(slots=True)
+class RoleMeter:
+    """What has happened to one role's calls so far.
+
+    `tries` counts what went out; `done` the calls that ended, `failed` those without a reply.
+    """
+
+    tries: int = 0
+    done: int = 0
+    failed: int = 0
+    replayed: int = 0
+    cached: int = 0
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    unknown_usage: int = 0
+    cost_usd: float = 0.0
+    unknown_cost: int = 0
+
+    def count(self, reply: Reply, cost: float | None) -> None:
+        """Adds a reply that was paid for."""
+        usage = reply.usage
+        if usage.prompt is None and usage.completion is None:
+            self.unknown_usage += 1
+        self.prompt_tokens += usage.prompt or 0
+        self.completion_tokens += usage.completion or 0
+        self.reasoning_tokens += usage.reasoning or 0
+        self.cached_tokens += usage.cached or 0
+        self.unknown_cost += cost is None
+        self.cost_usd += cost or 0.0
+
+
+@dataclass(slots=True)
+class Meter:
+    """The state of a run. `pending` maps calls in flight to their start (monotonic) and item."""
+
+    roles: dict[str, RoleMeter] = field(default_factory=dict)
+    flows_done: int = 0
+    in_flight: int = 0
+    started_at: float = 0.0
+    pending: dict[int, tuple[float, str]] = field(default_factory=dict)
+
+    @property
+    def oldest(self) -> tuple[float, str] | None:
+        """The age in seconds and the item of the oldest call in flight."""
+        if not self.pending:
+            return None
+        started, item = min(self.pending.values())
+        return time.monotonic() - started, item
