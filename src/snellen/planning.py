@@ -101,6 +101,11 @@ def make_plan(request: RunRequest) -> Plan:
         raise UsageError(
             f"no item of {benchmark.name} is left to evaluate", hint="check --subset and --limit"
         )
+    return plan_for(request, benchmark)
+
+
+def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
+    """The plan of a benchmark that is loaded already."""
     options = protocol_options(request, benchmark)
     rules = PictureRules(max_pixels=request.max_pixels)
     settings = load_settings(request.config)
@@ -151,8 +156,9 @@ def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
 
 
 def recorded_options(request: RunRequest, benchmark: Benchmark) -> dict[str, Any]:
-    """The options that change numbers, for `run.json`."""
-    recorded = {k: v for k, v in request.protocol.items() if v not in (None, "", False)}
+    """The options that change numbers, for `run.json`: those that are not at their default."""
+    usual = protocol_of(benchmark.protocol, benchmark.name).options()
+    recorded = {k: v for k, v in request.protocol.items() if v != getattr(usual, k)}
     recorded["reasks"] = request.reasks
     if request.replies is not None:
         recorded["replies"] = "given"

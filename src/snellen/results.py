@@ -58,6 +58,7 @@ class RunSpec:
     """`run.json`: everything that would change a number, and when the folder was worked on.
 
     `items` maps the ids used to content digests. `options` are the protocol's own settings.
+    `replies_from` names the folder whose replies were judged again, where that is what it is.
     """
 
     benchmark: str
@@ -77,6 +78,7 @@ class RunSpec:
     seed: int = 0
     repeats: int = 1
     skipped_rows: tuple[str, ...] = ()
+    replies_from: str = ""
     judge_check: Mapping[str, Any] | None = None
     sessions: tuple[Session, ...] = ()
     schema: int = SCHEMA
