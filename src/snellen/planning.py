@@ -166,7 +166,9 @@ def recorded_options(request: RunRequest, benchmark: Benchmark) -> dict[str, Any
 
 
 def bind_model(request: RunRequest, settings: Settings, rules: PictureRules) -> Bound:
-    """The model under test; replies that are given need none."""
+    """The model under test; replies that are given need none, nor does the control `blind`."""
+    if request.protocol.get("control") == "blind" and not request.model and not request.api_url:
+        return _offline("blind", _NoModel())
     if request.replies is not None and not request.api_url:
         name = str(request.model) if isinstance(request.model, str) and request.model else "replies"
         return _offline(name, _NoModel())

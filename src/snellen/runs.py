@@ -33,6 +33,7 @@ from snellen.results import (
 )
 from snellen.scheduler import Binding, DriveOptions, Scheduler
 from snellen.summaries import summarise
+from snellen.swapping import gather, is_swapped, swapped_options
 
 if TYPE_CHECKING:
     from snellen.cache import ResponseCache
@@ -320,10 +321,36 @@ def _write_items(items: Sequence[Item], path: Path) -> None:
 async def _drive(plan: Plan, scheduler: Scheduler, *, progress: Any) -> None:
     watch = progress.watch(scheduler.meter) if progress is not None else None
     try:
-        await scheduler.drive(work(plan))
+        await _drive_phases(plan, scheduler)
     finally:
         if watch is not None:
             await watch.stop()
+
+
+async def _drive_phases(plan: Plan, scheduler: Scheduler) -> None:
+    for phase in phases(plan):
+        scheduler.meter.flows_done = 0
+        await scheduler.drive(phase)
+        if scheduler.error is not None or scheduler.interrupted:
+            return
+
+
+def phases(plan: Plan) -> Iterator[Iterator[tuple[str, int, Flow[Any]]]]:
+    """The flows that are driven one lot after the other.
+
+    There is one lot, unless captions are swapped: then all of them are needed before any is read.
+    """
+    if not is_swapped(plan.options):
+        yield work(plan)
+        return
+    items = plan.benchmark.items
+    rows = plan.options.given
+    if rows is None:
+        gathered: dict[tuple[str, int], ReplyRow] = {}
+        yield gather(items, plan.options, repeats=plan.repeats, into=gathered)
+        rows = gathered
+    options = swapped_options(plan.options, items, rows, seed=plan.seed)
+    yield work(replace(plan, options=options))
 
 
 def work(plan: Plan) -> Iterator[tuple[str, int, Flow[Outcome]]]:
