@@ -17,7 +17,7 @@ from snellen.cli.options import driving_options, judge_options, parse_params
 
 if TYPE_CHECKING:
     from snellen.planning import RunRequest
-    from snellen.runs import Finished
+    from snellen.runs import Finished, Plan
 
 MINI = ("mini-reading", "mini-rubric", "mini-direct")
 SECRETS = ("--api-key", "--judge-key")
@@ -271,11 +271,16 @@ def given_replies(path: str | None, benchmark: str) -> tuple[str, Any]:
 
 def run_one(request: RunRequest, words: dict[str, Any]) -> int:
     """Makes one run, prints its table, and says how to go on where it stopped."""
-    from snellen.cli.progress import Progress
     from snellen.planning import make_plan
+
+    return run_plan(make_plan(request), words)
+
+
+def run_plan(plan: Plan, words: dict[str, Any]) -> int:
+    """Drives a plan as a command does: progress, tables, hints, and the exit code."""
+    from snellen.cli.progress import Progress
     from snellen.runs import execute
 
-    plan = make_plan(request)
     if words["dry_run"]:
         from snellen.cli.dry import print_forecast
 
