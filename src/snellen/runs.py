@@ -321,18 +321,17 @@ def _write_items(items: Sequence[Item], path: Path) -> None:
 async def _drive(plan: Plan, scheduler: Scheduler, *, progress: Any) -> None:
     watch = progress.watch(scheduler.meter) if progress is not None else None
     try:
-        await _drive_phases(plan, scheduler)
+        await scheduler.drive_in_turn(_counted(plan, scheduler))
     finally:
         if watch is not None:
             await watch.stop()
 
 
-async def _drive_phases(plan: Plan, scheduler: Scheduler) -> None:
+def _counted(plan: Plan, scheduler: Scheduler) -> Iterator[Iterator[tuple[str, int, Flow[Any]]]]:
+    """The lots of a plan; progress counts the items of each anew."""
     for phase in phases(plan):
         scheduler.meter.flows_done = 0
-        await scheduler.drive(phase)
-        if scheduler.error is not None or scheduler.interrupted:
-            return
+        yield phase
 
 
 def phases(plan: Plan) -> Iterator[Iterator[tuple[str, int, Flow[Any]]]]:

@@ -169,7 +169,11 @@ class Scheduler:
         self._room, self._idle = asyncio.Event(), asyncio.Event()
 
     async def drive(self, work: Iterable[Work]) -> None:
-        """Drives all flows to their end, or until something stops the run.
+        """Drives all flows to their end, or until something stops the run."""
+        await self.drive_in_turn([work])
+
+    async def drive_in_turn(self, lots: Iterable[Iterable[Work]]) -> None:
+        """Drives lots of flows, each lot to its end before the next is looked at.
 
         A stop is not raised: `error` and `interrupted` say what it was, and every call that was
         in flight has been stored by then. A defect, in a flow or here, is raised.
@@ -179,10 +183,8 @@ class Scheduler:
         self._driving = True
         flusher = asyncio.create_task(self._flush_regularly())
         try:
-            await self._feed(iter(work))
-            while self._live and not (self._stopping and not self.meter.in_flight):
-                self._idle.clear()
-                await self._idle.wait()
+            for work in lots:
+                await self._drain(work)
         finally:
             self._stopping = True
             flusher.cancel()
@@ -190,6 +192,12 @@ class Scheduler:
             await asyncio.gather(flusher, *self._tasks, return_exceptions=True)
         if self._defect is not None:
             raise self._defect
+
+    async def _drain(self, work: Iterable[Work]) -> None:
+        await self._feed(iter(work))
+        while self._live and not (self._stopping and not self.meter.in_flight):
+            self._idle.clear()
+            await self._idle.wait()
 
     def stop(self, error: SnellenError) -> None:
         """Ends the run for a reason; before `drive`, nothing is called at all."""
