@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +15,13 @@ import snellen
 from snellen.controls import Controlled, controls_table, find_controlled, leaks, leaks_table
 from snellen.errors import UsageError
 from snellen.flows import run_by_hand
+from snellen.planning import RunRequest, make_plan
 from snellen.protocols import flow
 from snellen.protocols.reading import ReadingOptions
 from snellen.readers import load_benchmark
 from snellen.records import Reply, Request
-from snellen.results import Run
+from snellen.results import Run, load_run
+from snellen.runs import execute
 from snellen.swapping import derange
 
 COLOURS = ("red", "green", "blue", "black")
@@ -143,6 +146,16 @@ def test_a_live_model_is_asked_for_all_captions_before_any_is_swapped(
     assert second.verdicts == first.verdicts
     assert {row.variant.partition(":")[0] for row in second.replies.values()} == {"swapped"}
     assert len((tmp_path / "out/replies.jsonl").read_text(encoding="utf-8").splitlines()) == 4
+
+
+def test_a_swapped_run_that_is_judged_again_keeps_its_donors(folder: str, tmp_path: Path) -> None:
+    """The stored captions are those of other pictures already and are not swapped back."""
+    first = run(folder, tmp_path / "out", replies=CAPTIONS, control="swapped")
+    again = dict(first.replies)
+    words = {"replies": again, "protocol": {"control": "swapped"}, "judge": judge}
+    plan = make_plan(RunRequest(folder, tmp_path / "again", **words))
+    asyncio.run(execute(plan))
+    assert load_run(tmp_path / "again").replies == first.replies
 
 
 def test_the_table_sets_the_controls_beside_the_real_score(folder: str, tmp_path: Path) -> None:

@@ -55,8 +55,13 @@ def donor_of(row: ReplyRow) -> str | None:
 
 
 def swapped_options(options: Options, items: Sequence[Item], rows: Given, *, seed: int) -> Options:
-    """The same options with the captions of other pictures as given ones."""
+    """The same options with the captions of other pictures as given ones.
+
+    Rows that were swapped before, as a run keeps them, stay as they are.
+    """
     assert isinstance(options, ReadingOptions)
+    if any(donor_of(row) is not None for row in rows.values()):
+        return replace(options, given=rows)
     donors = derange([item.id for item in items], seed)
     return replace(options, given=swap(rows, donors))
 

@@ -49,6 +49,8 @@ CANNOT_ANSWER = "Cannot answer from the caption"
 # Added to what a blind guess earns, so that abstaining is worth a little more than guessing.
 ABSTENTION_BONUS = 0.05
 NO_CAPTION = "no_caption"
+# The status of an id that a caption file does not have.
+NO_REPLY = "failed:no_reply"
 UNPARSED = Parsed("")
 
 _HEADING = re.compile(r"^([ \t]*(?:Caption|Question|Options|Answer)[ \t]*):", re.M | re.I)
@@ -88,7 +90,7 @@ def answer_item(item: Item, options: CaptionQAOptions, repeat: int = 0) -> Flow[
     request = describe(item.images, options.describe)
     [row] = yield [ask_model(request, item.id, repeat=repeat, given=options.given)]
     failed = failed_reason(row)
-    if failed is not None and options.given is not None:
+    if row.status == NO_REPLY:
         skipped = unscored(item, NO_CAPTION, repeat=repeat)
         return Outcome(row, tuple(replace(verdict, status="skipped") for verdict in skipped))
     if failed is not None:
