@@ -25,7 +25,7 @@ from snellen.records import ReadTask, RubricTask
 
 HERE = Path(__file__).parent
 MINI = HERE.parent / "src" / "snellen" / "data" / "mini"
-PENALTY_OPTION, PENALTY_STATED, PENALTY_SUPPORT = 0.002, 0.005, 0.003
+PENALTY_OPTION, PENALTY_STATED, PENALTY_SUPPORT = 0.002, 0.005, 0.001
 FOLDS, ROUNDS = 8, 5
 
 Weights = tuple[np.ndarray, np.ndarray]

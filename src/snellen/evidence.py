@@ -29,12 +29,14 @@ class Segment:
     """A sentence of a caption, or a clause of one.
 
     `words` are its words in order, numbers in digits; `denied` are the places of the three words
-    after a negation; `near` are the words of the whole sentence and of the one before it.
+    after a negation; `around` are the words of the whole sentence, `near` also those of the one
+    before it.
     """
 
     text: str
     words: tuple[str, ...]
     denied: frozenset[int]
+    around: frozenset[str]
     near: frozenset[str]
 
 
@@ -87,7 +89,7 @@ def _segments(caption: str) -> Iterable[Segment]:
         here = frozenset(tokens(sentence))
         for text in dict.fromkeys((sentence, *clauses(sentence))):
             words = tokens(text)
-            yield Segment(text, words, _denied(words), before | here)
+            yield Segment(text, words, _denied(words), here, before | here)
         before = here
 
 

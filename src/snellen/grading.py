@@ -25,26 +25,32 @@ _DIRECTIONS = (
     "north south east west",
     "clockwise counterclockwise",
 )
-RIVALS: tuple[frozenset[str], ...] = (
-    frozenset(stem(c) for c in _COLOURS.split()),
-    *(frozenset(stem(d) for d in axis.split()) for axis in _DIRECTIONS),
-    frozenset(stem(m) for m in ("wood", "metal", "plastic", "glass", "stone", "brick", "paper")),
-    frozenset(stem(s) for s in ("circle", "square", "triangle", "rectangle", "oval", "star")),
-    frozenset(stem(k) for k in ("open", "close")),
-    frozenset(stem(k) for k in ("sit", "stand", "lie", "walk", "run", "jump")),
-    frozenset(stem(k) for k in ("same", "different", "equal")),
-    frozenset(stem(k) for k in ("more", "fewer", "less")),
-    frozenset(stem(k) for k in ("horizontal", "vertical", "diagonal")),
-    frozenset(stem(k) for k in ("man", "woman", "boy", "girl")),
-    frozenset(stem(k) for k in ("dog", "cat", "bird", "horse", "cow", "sheep", "fish")),
-    frozenset(stem(k) for k in ("spring", "summer", "autumn", "winter")),
-    frozenset(stem(k) for k in ("rain", "snow", "hail", "sunny", "fog", "cloud")),
-    frozenset(stem(k) for k in ("big", "small", "medium")),
-    frozenset(stem(k) for k in ("day", "night", "dawn", "dusk", "noon")),
-    frozenset(stem(k) for k in ("old", "young")),
-    frozenset(stem(k) for k in ("wet", "dry")),
-    frozenset(stem(k) for k in ("full", "empty")),
-    frozenset(stem(k) for k in ("long", "short")),
+_KINDS = (
+    *_DIRECTIONS,
+    "wood metal plastic glass stone brick paper",
+    "circle square triangle rectangle oval star",
+    "open close",
+    "sit stand lie walk run jump",
+    "same different equal",
+    "more fewer less",
+    "horizontal vertical diagonal",
+    "man woman boy girl",
+    "dog cat bird horse cow sheep fish",
+    "spring summer autumn winter",
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "january february march april may june july august september october november december",
+    "rain snow hail sunny fog cloud",
+    "big small medium",
+    "day night dawn dusk noon sunrise sunset morning evening",
+    "old young",
+    "wet dry",
+    "full empty",
+    "long short",
+    "hot cold",
+)
+# Stems of words of which each excludes the others of its kind.
+RIVALS: tuple[frozenset[str], ...] = tuple(
+    frozenset(stem(word) for word in kind.split()) for kind in (_COLOURS, *_KINDS)
 )
 
 _YES = frozenset({"yes", "true", "yeah", "yep", "correct"})
@@ -58,10 +64,13 @@ _FINAL = re.compile(
 _PICTURE_MARK = re.compile(r"<\|image_\d+\|>")
 _ORDINAL_WORDS = "first second third fourth fifth sixth seventh eighth ninth tenth"
 _BOXED = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
+# "The left one" holds no number.
+_PRONOUN = re.compile(r"\b(the (?:\w+ ){1,2}?)ones?\b", re.IGNORECASE)
 _TEX = re.compile(r"\\(?:text|mathrm|mathbf)\{([^{}]*)\}|\\[()\[\],;!]|\$(?!\d)")
-_OPTION = re.compile(
-    r"(?:^|[\s(\[])\(?([A-J])[.):]\)?\s*(.+?)(?=(?:[\s,;]+\(?[B-J][.):]\)?\s)|\n|$)", re.DOTALL
-)
+# "A. text", "(A) text", "A: text", and "A (3, 4)" where the text is in brackets.
+_MARKED = r"\(?([A-J])(?:[.):]\)?\s|[.):]\)?(?=\S)|(?=\s*[\[(]-?\d))"
+_NEXT = r"[\s,;]+\(?[B-J](?:[.):]\)?\s|\s*[\[(]-?\d)"
+_OPTION = re.compile(rf"(?:^|[\s(\[]){_MARKED}\s*(.+?)(?={_NEXT}|\n|$)", re.DOTALL)
 _LETTER_ALONE = re.compile(r"[\s(\[*]*([A-Ja-j])[\s)\].:*]*")
 _LETTER_LEADS = re.compile(r"[\s*]*(?:\(([A-J])\)|([A-J])[.):])[\s*]*(\S.*)?", re.DOTALL)
 _LETTER_NAMED = re.compile(r"\b(?:option|choice|answer is|answer:)\s*\(?\**([A-J])\b(?!')", re.I)
@@ -74,7 +83,12 @@ _SPLIT = re.compile(r"\s*(?:,|;|\n|->|\u2192|>)\s*(?:and\s+)?|\s+(?:and|&)\s+")
 # A comma between digits parts two numbers unless three digits follow, as in 1,200.
 _BETWEEN = re.compile(r"(?<=\d),(?!\d{3}(?!\d))\s*(?=-?\d)")
 _CODE = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9][a-z0-9 ./:#-]*|\d+(?:[:/.-]\d+)+|[\d -]{7,}")
-_SUM = re.compile(r"(?:total(?: of| is)?|altogether|in all)\b(?=\D{0,20}\d)(.*)$", re.IGNORECASE)
+_ASKS_FOR_TEXT = re.compile(
+    r"\b(?:say|says|reads?|written|word|words|text|letters?|title|headline|surname|inscription|"
+    r"spell(?:s|ed)?|called|labell?ed)\b",
+    re.IGNORECASE,
+)
+_SUM = re.compile(r"(?:total(?: of| is)?|altogether|in all|equals|makes)\b(.*)$", re.IGNORECASE)
 _ORDINALS = {stem(word): n for n, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
 _HEDGE = re.compile(r"\b(?:either|or|not sure|unsure|cannot (?:tell|determine)|unclear)\b")
 
@@ -145,11 +159,16 @@ def options_of(question: str) -> dict[str, str]:
 
 def words_of(text: str) -> tuple[str, ...]:
     """A text's words without articles, numbers in digits: what makes two answers equal."""
-    return tuple(t for t in tokens(text) if t not in ("a", "an", "the"))
+    found = tokens(text)
+    # Before another single letter, and alone, A is a letter and no article.
+    letters = {
+        i for i, t in enumerate(found) if t == "a" and len("".join(found[i + 1 : i + 2])) < 2
+    }
+    return tuple(t for i, t in enumerate(found) if i in letters or t not in ("a", "an", "the"))
 
 
 def _plain(text: str) -> str:
-    text = _TEX.sub(lambda m: m[1] or "", text)
+    text = _PRONOUN.sub(r"\1", _TEX.sub(lambda m: m[1] or "", text))
     return re.sub(r"[*`_]{1,3}(?=\S)|(?<=\S)[*`_]{1,3}", "", text).strip()
 
 
@@ -206,6 +225,12 @@ def _letter_in(answer: str) -> str | None:
     named = _LETTER_NAMED.findall(answer)
     if named:
         return str(named[-1]).upper()
+    subject = re.match(r"([A-J])\s+(?:is|are|has|was|lies|shows|looks)\b", answer)
+    if subject:
+        return subject[1]
+    ordinal = re.search(r"\b(\w+) (?:option|choice|answer)\b", normalise(answer))
+    if ordinal and stem(ordinal[1]) in _ORDINALS:
+        return chr(ord("A") - 1 + _ORDINALS[stem(ordinal[1])])
     loose = set(re.findall(r"(?<![\w'])(?:\(([B-HJ])\)|([B-HJ]))(?![\w'])", answer))
     letters = {a or b for a, b in loose}
     return letters.pop() if len(letters) == 1 else None
@@ -238,11 +263,11 @@ def _polarity(answer: str, question: str) -> bool | None:
 
 
 def _grade_list(case: _Case) -> Grade | None:
-    wanted = _entries(case.reference)
+    wanted = _entries(_part(case.reference))
     if len(wanted) < 2:
         return None
     is_bracketed = case.reference.strip()[0] in "([{" or ">" in case.reference
-    numbers = quantities(_BETWEEN.sub(", ", case.reference))
+    numbers = quantities(_part(case.reference))
     if len(numbers) == len(wanted) and all(_is_number(e) for e in wanted):
         return _grade_numbers(numbers, case, in_order=is_bracketed or _asks_for_order(case))
     if is_bracketed or _asks_for_order(case) or re.search("->|\u2192", case.reference):
@@ -253,6 +278,19 @@ def _grade_list(case: _Case) -> Grade | None:
         return Grade(False, f"the answer lacks {missing[0]}")
     extra = len(found) > len(wanted) and all(len(e.split()) <= 4 for e in found)
     return Grade(not extra, "the answer holds more" if extra else "the answer holds each part")
+
+
+def _grade_ordinal(case: _Case) -> Grade | None:
+    """The first, the second ... also as "portrait 1" where the answer names one place only."""
+    wanted = [_ORDINALS.get(stem(word)) for word in words_of(case.reference)]
+    if len(wanted) != 1 or wanted[0] is None:
+        return None
+    said = tokens(case.answer)
+    found = {_ORDINALS[stem(t)] for t in said if stem(t) in _ORDINALS}
+    found |= {int(t) for t in said if t.isdigit() and int(t) <= len(_ORDINALS)}
+    if len(found) != 1:
+        return None
+    return Grade(found == set(wanted), f"the answer names place {found.pop()}")
 
 
 def _asks_for_order(case: _Case) -> bool:
@@ -270,9 +308,9 @@ def _is_number(entry: str) -> bool:
 
 
 def _grade_numbers(wanted: tuple[Quantity, ...], case: _Case, *, in_order: bool) -> Grade:
-    found = list(quantities(_BETWEEN.sub(", ", case.answer)))
+    found = list(quantities(_part(case.answer)))
     if len(found) > len(wanted):
-        found = list(quantities(_BETWEEN.sub(", ", _bracketed(case.answer))))
+        found = list(quantities(_part(_bracketed(case.answer))))
     if len(found) != len(wanted):
         return Grade(False, f"{len(found)} numbers in the answer, {len(wanted)} in the reference")
     if not in_order:
@@ -280,6 +318,15 @@ def _grade_numbers(wanted: tuple[Quantity, ...], case: _Case, *, in_order: bool)
         wanted = tuple(sorted(wanted, key=lambda q: q.value))
     same = all(is_same_quantity(w, f) for w, f in zip(wanted, found, strict=True))
     return Grade(same, "the numbers agree" if same else "the numbers differ")
+
+
+def _part(text: str) -> str:
+    """A text with a space after each comma that parts numbers; within brackets all commas do."""
+    text = _BRACKETS.sub(lambda match: re.sub(r",(?=\S)", ", ", match[0]), text)
+    return _BETWEEN.sub(", ", text)
+
+
+_BRACKETS = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
 
 def _bracketed(text: str) -> str:
@@ -379,7 +426,7 @@ def _grade_words(case: _Case) -> Grade:
         return Grade(True, "the answer holds what the question left open")
     if _is_misspelt(case.reference, case.answer):
         return Grade(True, "the answer equals the reference but for a slip of spelling")
-    if not wanted or not said:
+    if not wanted or not said or _ASKS_FOR_TEXT.search(case.question):
         return Grade(False, "other words than the reference")
     return Grade(None, "the words agree in part" if wanted & said else "the words differ")
 
@@ -418,11 +465,22 @@ def _holds(part: str, whole: str) -> bool:
     said = tuple(stem(t) for t in raw)
     place = _find(sought, said, 0)
     while place >= 0:
-        before = raw[max(0, place - 3) : place]
-        own = set(words_of(part)) & NEGATIONS
-        if own or not any(t in NEGATIONS or t.endswith("n't") for t in before):
+        if set(words_of(part)) & NEGATIONS or not _is_under_negation(raw[:place]):
             return True
         place = _find(sought, said, place + 1)
+    return False
+
+
+def _is_under_negation(before: tuple[str, ...]) -> bool:
+    """Whether one of the last three words denies what follows; "but" ends what is denied."""
+    for distance, word in enumerate(reversed(before[-3:]), start=1):
+        if word in ("but", "rather", "instead", "so", "because", "since"):
+            return False
+        # "No, it is red" denies nothing of what follows.
+        if word == "no" and (distance > 2 or len(before) == distance):
+            continue
+        if word in NEGATIONS or word.endswith("n't"):
+            return True
     return False
 
 
@@ -462,6 +520,7 @@ _RULES: tuple[Callable[[_Case], Grade | None], ...] = (
     _grade_letter,
     _grade_yes_no,
     _grade_list,
+    _grade_ordinal,
     _grade_code,
     _grade_number,
 )

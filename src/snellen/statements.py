@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from snellen.evidence import Page, Vectors, best_in, likeness, page_of, terms_of
+from snellen.evidence import Array, Page, Vectors, best_in, likeness, nearness, page_of, terms_of
 from snellen.grading import RIVALS
 from snellen.words import is_negated, normalise, quoted, stem, tokens
 
@@ -65,19 +65,21 @@ _SORTS = frozenset(("word", "words", "name", "text", "number", "year", "title", 
 
 # Fitted by benchmarks/fit_embedded.py, on no item of the frozen half of the material.
 SUPPORT_WEIGHTS: tuple[float, ...] = (
-    -3.2,
-    -1.15,
-    0.88,
-    0.85,
-    1.56,
-    0.81,
-    0.77,
-    0.93,
+    -5.61,
+    -1.88,
+    1.42,
     1.36,
-    -1.04,
-    -1.59,
-    0.26,
-    -0.37,
+    1.89,
+    0.54,
+    0.5,
+    1.12,
+    1.39,
+    -0.94,
+    -2.41,
+    0.88,
+    -0.09,
+    1.41,
+    1.19,
 )
 
 
@@ -217,7 +219,23 @@ def _form_features(caption: str, form: str, vectors: Vectors) -> list[float]:
         _rivals(form, page, best),
         _quotes(form, caption),
         1.0 - denied if denies else denied,
+        *_binding(terms, like, page, best),
     ]
+
+
+def _binding(terms: Sequence[str], like: Array, page: Page, segment: int) -> tuple[float, float]:
+    """Whether a claim's values (colours, numbers ...) stand near, and how near its other words.
+
+    Both are 1 where the claim has no values.
+    """
+    is_value = np.array([t[0].isdigit() or any(stem(t) in k for k in RIVALS) for t in terms])
+    if not is_value.any():
+        return 1.0, 1.0
+    found = best_in(like[is_value], page.near)[:, segment]
+    if is_value.all():
+        return float((found >= 1).mean()), 1.0
+    close = nearness(page, like[is_value], like[~is_value])
+    return float((found >= 1).mean()), float(close[segment])
 
 
 def _missing_numbers(
@@ -232,7 +250,7 @@ def _missing_numbers(
 def _rivals(claim: str, page: Page, segment: int) -> float:
     """1 where a segment has another colour, direction ... than the claim, and not the claim's."""
     wanted = {stem(t) for t in tokens(claim)}
-    said = {stem(w) for w in page.segments[segment].words}
+    said = {stem(w) for w in page.segments[segment].around}
     return float(any(wanted & k and said & k and not wanted & k <= said for k in RIVALS))
 
 

@@ -281,7 +281,7 @@ def _strip_ending(word: str) -> str:
     for ending, rest in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             short = word[: -len(ending)] + rest
-            return _mend(short) if ending in ("ing", "ed") else _no_e(short)
+            return _mend(short) if ending in ("ing", "ed", "ish") else _no_e(short)
     return _no_e(word)
 
 
