@@ -1,0 +1,30 @@
+"""`snellen judges`: how far judges that read the same replies agree."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("judges", epilog="Example: snellen judges out/qwen out/qwen-gpt-oss --json")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option("--metric", default="", metavar="NAME", help="The score to compare; the headline.")
+@click.option("--json", "as_json", is_flag=True, help="Print the study as JSON.")
+@click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
+def command(runs: tuple[str, ...], *, metric: str, as_json: bool, markdown: bool) -> None:
+    """Compare judges on the same replies: scores, order, agreement, kappa, abstention.
+
+    RUNS are runs of one benchmark, each model's under two judges or more; `snellen rejudge` makes
+    them. Runs whose items or replies differ are refused.
+    """
+    from snellen import judging, tables
+    from snellen.cli.printing import print_json, print_table
+    from snellen.results import find_runs, load_run
+
+    study = judging.study_judges([load_run(path) for path in find_runs(runs)], metric=metric)
+    if as_json:
+        print_json(study)
+        return
+    put = (lambda t: click.echo(tables.to_markdown(t))) if markdown else print_table
+    put(judging.scores_table(study))
+    put(judging.pairs_table(study))
+    put(judging.abstentions_table(study))
