@@ -1,0 +1,224 @@
+"use strict";
+(() => {
+  const source = document.getElementById("gallery-data");
+  const data = JSON.parse(source.textContent);
+  const STEP = 40;
+  const KIND_WORDS = {wrong: "wrong", unscored: "unscored", abstained: "could not tell"};
+  const PROTOCOL_FIELDS = {
+    reading: {caption: "Caption", judge: "What the judge said"},
+    rubric: {caption: "Description", judge: "What the judge said"},
+    direct: {caption: "Reply", judge: "What the judge said"},
+  };
+
+  // Every foreign text goes through here or through `put`, as text and never as markup.
+  function make(name, kind, words) {
+    const node = document.createElement(name);
+    if (kind) node.className = kind;
+    if (words !== undefined) node.textContent = words;
+    return node;
+  }
+  function put(parent, ...children) {
+    for (const child of children) parent.append(child);
+    return parent;
+  }
+  function drawn(name, attributes) {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
+    return node;
+  }
+
+  // Opens all folds for paper, and puts them back afterwards.
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open]):not(.screen-only)")];
+    for (const fold of opened) fold.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const fold of opened) fold.open = false;
+    opened = [];
+  });
+
+  const cards = document.getElementById("cards");
+  if (!cards) return;
+  const entries = data.failures.map((failure) => {
+    const run = data.runs[failure.run];
+    const probe = data.probes[failure.probe];
+    return {failure, run, probe, caption: data.captions[failure.caption]};
+  });
+  const TESTS = {
+    protocol: (e) => [e.run.benchmark === e.run.protocol ? e.run.protocol : `${e.run.protocol}: ${e.run.benchmark}`],
+    model: (e) => [e.run.model],
+    kind: (e) => [KIND_WORDS[e.failure.kind]],
+    category: (e) => [e.probe.category],
+    domain: (e) => e.probe.domains,
+  };
+  const selects = {};
+  for (const name of Object.keys(TESTS)) selects[name] = document.getElementById(`filter-${name}`);
+  const search = document.getElementById("filter-text");
+  const found = document.getElementById("found");
+  const more = document.getElementById("more");
+  let shown = STEP;
+
+  function haystack(entry) {
+    const {failure, run, probe, caption} = entry;
+    return [run.model, probe.item, probe.id, probe.question, probe.answer, ...probe.options,
+      failure.judge, failure.reason, caption].join("\n").toLowerCase();
+  }
+  for (const entry of entries) entry.haystack = haystack(entry);
+
+  for (const [name, labels] of Object.entries(TESTS)) {
+    const counts = new Map();
+    for (const entry of entries) {
+      for (const label of labels(entry)) {
+        if (label) counts.set(label, (counts.get(label) || 0) + 1);
+      }
+    }
+    for (const label of [...counts.keys()].sort((a, b) => a.localeCompare(b))) {
+      const option = make("option", "", `${readable(label)} (${counts.get(label)})`);
+      option.value = label;
+      selects[name].append(option);
+    }
+    selects[name].disabled = counts.size < 2;
+  }
+
+  function readable(label) {
+    return label.replaceAll("_", " ");
+  }
+  function matches(entry) {
+    for (const [name, labels] of Object.entries(TESTS)) {
+      const wanted = selects[name].value;
+      if (wanted && !labels(entry).includes(wanted)) return false;
+    }
+    const words = search.value.trim().toLowerCase();
+    return !words || entry.haystack.includes(words);
+  }
+
+  function picture(digest, box, name) {
+    const stored = data.pictures[digest];
+    if (!stored.src) return make("div", "missing", `The picture cannot be shown: ${stored.error}`);
+    const frame = make("div", "picture");
+    const image = make("img");
+    image.src = stored.src;
+    image.width = stored.width;
+    image.height = stored.height;
+    image.alt = box ? `Picture ${name}, the region asked about is framed` : `Picture ${name}`;
+    frame.append(image);
+    if (box) {
+      const [top, left, bottom, right] = box;
+      const overlay = drawn("svg", {viewBox: "0 0 1000 1000", preserveAspectRatio: "none", "aria-hidden": "true"});
+      for (const kind of ["under", "over"]) {
+        overlay.append(drawn("rect", {class: kind, x: left, y: top, width: right - left, height: bottom - top}));
+      }
+      frame.append(overlay);
+    }
+    return frame;
+  }
+
+  function optionList(probe, failure) {
+    const list = make("ol");
+    probe.options.forEach((option, k) => {
+      const letter = String.fromCharCode(65 + k);
+      const isReference = letter === probe.answer;
+      const isSaid = letter === failure.verdict;
+      const line = make("li", isReference ? "reference" : isSaid ? "said" : "", `${letter}. ${option}`);
+      line.dir = "auto";
+      if (isReference) line.append(make("em", "", "\u2713 right"));
+      if (isSaid && !isReference) line.append(make("em", "", "\u2717 the judge's answer"));
+      list.append(line);
+    });
+    return list;
+  }
+
+  function verdictWords(entry) {
+    const {failure, run, probe} = entry;
+    if (failure.kind === "unscored") return `none: ${readable(failure.reason || "unknown reason")}`;
+    if (failure.kind === "abstained") return `${failure.verdict}: cannot be determined from the caption`;
+    const verdict = run.protocol === "reading" ? failure.verdict : failure.verdict ? "true" : "false";
+    const said = verdict === null ? "none" : String(verdict);
+    return failure.reason ? `${said} (${readable(failure.reason)})` : said;
+  }
+
+  function facts(entry) {
+    const {failure, run, probe} = entry;
+    const rows = [["Verdict", verdictWords(entry)]];
+    if (run.protocol === "direct") rows.push(["Reference", probe.answer]);
+    if (run.protocol === "direct" && probe.hint) rows.push(["Hint", probe.hint]);
+    if (failure.status) rows.push(["Reply", readable(failure.status)]);
+    if (failure.repeat) rows.push(["Repeat", String(failure.repeat + 1)]);
+    const list = make("dl");
+    for (const [name, value] of rows) {
+      const held = make("dd", "", value);
+      held.dir = "auto";
+      put(list, make("dt", "", name), held);
+    }
+    return list;
+  }
+
+  function words(kind, title, content) {
+    const block = make("div", `words ${kind}`);
+    const held = make("div", "", content || "(nothing)");
+    held.dir = "auto";
+    held.tabIndex = 0;
+    return put(block, make("h4", "", title), held);
+  }
+
+  function heading(entry) {
+    const {failure, run, probe} = entry;
+    const line = make("p", "where");
+    put(line, make("span", `kind ${failure.kind}`, KIND_WORDS[failure.kind]), make("b", "", run.model));
+    if (run.low) line.append(make("span", "badge low", "low fidelity"));
+    const rest = [run.benchmark, readable(probe.category), ...probe.domains, `${probe.item} / ${probe.id}`];
+    line.append(` \u00b7 ${rest.filter(Boolean).join(" \u00b7 ")}`);
+    return line;
+  }
+
+  function card(entry) {
+    const {failure, run, probe, caption} = entry;
+    const node = make("article", "card");
+    const pictures = make("div", "pictures");
+    for (const digest of probe.pictures) pictures.append(picture(digest, probe.box, probe.item));
+    if (!probe.pictures.length) pictures.append(make("div", "missing", "no picture in this report"));
+    const body = make("div", "body");
+    const question = make("p", "question", probe.question);
+    question.dir = "auto";
+    put(body, heading(entry), question);
+    if (probe.options.length) body.append(optionList(probe, failure));
+    const titles = PROTOCOL_FIELDS[run.protocol];
+    put(body, facts(entry), words("caption", titles.caption, caption));
+    if (failure.judge) body.append(words("judge", titles.judge, failure.judge));
+    return put(node, pictures, body);
+  }
+
+  function show() {
+    const chosen = entries.filter(matches);
+    cards.replaceChildren(...chosen.slice(0, shown).map(card));
+    more.hidden = chosen.length <= shown;
+    const visible = Math.min(shown, chosen.length);
+    found.textContent = chosen.length
+      ? `${visible} of ${chosen.length} shown`
+      : "Nothing matches: choose less, or clear the filters.";
+  }
+  function restart() {
+    shown = STEP;
+    show();
+  }
+  for (const select of Object.values(selects)) select.addEventListener("change", restart);
+  search.addEventListener("input", restart);
+  document.getElementById("filter-clear").addEventListener("click", () => {
+    for (const select of Object.values(selects)) select.value = "";
+    search.value = "";
+    restart();
+    search.focus();
+  });
+  more.addEventListener("click", () => {
+    const first = shown;
+    shown += STEP;
+    show();
+    const next = cards.children[first];
+    if (next) {
+      next.tabIndex = -1;
+      next.focus();
+    }
+  });
+  restart();
+})();

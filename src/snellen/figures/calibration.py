@@ -1,0 +1,72 @@
+"""The reliability diagram of a judge: how often its letters are right, by how sure it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from snellen.agreement import Calibration, calibration
+from snellen.figures.style import (
+    COLOURS,
+    PALE,
+    SINGLE,
+    SMALL,
+    SOFT,
+    new_figure,
+    styled,
+)
+from snellen.results import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def calibration_of(runs: Sequence[Run], *, bins: int = 10) -> Calibration | None:
+    """The judge's calibration over scored probes with stored probabilities; None without any.
+
+    The confidence is the probability of the letter that it gave; abstentions are left out, since
+    there is no truth to hold them against.
+    """
+    sure: list[float] = []
+    right: list[bool] = []
+    for run in runs:
+        options = {(i.id, p.id): len(p.options) for i in run.items for p in i.probes}
+        for v in run.verdicts.values():
+            if v.status != "scored" or not v.probabilities or not isinstance(v.verdict, str):
+                continue
+            if v.verdict == chr(ord("A") + options.get((v.id, v.probe_id), 4)):
+                continue
+            if v.verdict in v.probabilities:
+                sure.append(min(1.0, max(0.0, v.probabilities[v.verdict])))
+                right.append(v.correct is True)
+    return calibration(sure, right, bins=bins) if sure else None
+
+
+def reliability(found: Calibration) -> Figure:
+    """Accuracy against confidence in bins, and below how many answers each bin holds."""
+    filled = [b for b in found.bins if b.n]
+    with styled():
+        figure = new_figure(SINGLE, 3.2)
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+        upper.plot([0, 100], [0, 100], color=SOFT, linewidth=0.8, linestyle="--", label="perfect")
+        upper.plot(
+            [100 * b.confidence for b in filled], [100 * b.accuracy for b in filled], marker="o",
+            color=COLOURS[0], label="judge",
+        )  # fmt: skip
+        for b in filled:
+            upper.plot(
+                [100 * b.confidence] * 2, [100 * b.confidence, 100 * b.accuracy],
+                color=COLOURS[1], linewidth=0.8, alpha=0.8,
+            )  # fmt: skip
+        n = sum(b.n for b in filled)
+        upper.text(2, 97, f"ECE {found.ece:.3f}\nn = {n:,}", va="top", fontsize=SMALL)
+        upper.set(xlim=(0, 100), ylim=(0, 100), ylabel="Right, %")
+        upper.grid(visible=True)
+        upper.legend(loc="lower right")
+        width = 100 / len(found.bins)
+        lower.bar(
+            [100 * (b.low + b.high) / 2 for b in found.bins], [b.n for b in found.bins],
+            width=width * 0.92, color=PALE, edgecolor=SOFT,
+        )  # fmt: skip
+        lower.set(xlabel="Confidence in the letter given, %", ylabel="Answers")
+    return figure

@@ -1,0 +1,263 @@
+"""The qualitative card: one picture with its regions, captions side by side, probes and verdicts.
+
+Source: CapProbe, figure 10.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from snellen.figures.series import name_of
+from snellen.figures.style import (
+    COLOURS,
+    DOUBLE,
+    INK,
+    RULE,
+    SMALL,
+    SOFT,
+    look,
+    new_figure,
+    plain,
+    styled,
+)
+from snellen.records import Item, Probe, Region, Verdict
+from snellen.results import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from PIL.Image import Image as Pixels
+
+N_CAPTIONS = 3
+N_PROBES = 3
+PICTURE_WIDTH = 2.1
+TOP_HEIGHT = 2.5
+MARGIN = 0.08
+LINE = 0.128
+CHARS_AN_INCH = 17.6
+RIGHT, WRONG, ABSTAINED, UNSCORED = "\u2713", "\u2717", "?", "\u2013"
+MARK_COLOURS = {RIGHT: COLOURS[2], WRONG: COLOURS[1], ABSTAINED: SOFT, UNSCORED: SOFT}
+
+
+@dataclass(frozen=True, slots=True)
+class CardAnswer:
+    """What the judge made of a probe from one model's caption; `mark` is one of the four marks."""
+
+    name: str
+    said: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardProbe:
+    """A probe of a card: `box` numbers its region in the picture, None where it has none."""
+
+    heading: str
+    question: str
+    options: tuple[str, ...]
+    reference: str
+    answers: tuple[CardAnswer, ...]
+    box: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """All that a card shows. `boxes` are (ymin, xmin, ymax, xmax) in 0-1000, numbered from 1."""
+
+    title: str
+    captions: tuple[tuple[str, str], ...]
+    probes: tuple[CardProbe, ...]
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+
+
+def choose_card(runs: Sequence[Run], regions: Mapping[str, Region] | None = None) -> Card | None:
+    """The card of the item that tells the models apart best; None without two models to show.
+
+    Of that item it takes three probes of different categories, those on which models differ first.
+    """
+    chosen = list(runs)[:N_CAPTIONS]
+    if len(chosen) < 2:
+        return None
+    best: tuple[int, Item, list[Probe]] | None = None
+    for item in chosen[0].items:
+        if not item.images or not _all_answered(chosen, item):
+            continue
+        probes = _telling_probes(chosen, item)
+        score = sum(_spread(chosen, item, probe) for probe in probes)
+        if len(probes) >= 2 and (best is None or score > best[0]):
+            best = (score, item, probes)
+    return None if best is None else _card(chosen, best[1], best[2], regions or {})
+
+
+def _all_answered(runs: Sequence[Run], item: Item) -> bool:
+    replies = [run.replies.get((item.id, 0)) for run in runs]
+    return all(r is not None and r.status == "ok" and r.reply for r in replies)
+
+
+def _telling_probes(runs: Sequence[Run], item: Item) -> list[Probe]:
+    ranked = sorted(item.probes, key=lambda p: -_spread(runs, item, p))
+    found: dict[str, Probe] = {}
+    for probe in ranked:
+        found.setdefault(probe.groups.get("category", probe.kind), probe)
+    others = [probe for probe in ranked if probe not in found.values()]
+    return [*found.values(), *others][:N_PROBES]
+
+
+def _spread(runs: Sequence[Run], item: Item, probe: Probe) -> int:
+    """How many different marks the models got, above one."""
+    marks = {_mark(run.verdicts.get((item.id, 0, probe.id)), probe) for run in runs}
+    return len(marks - {UNSCORED}) - 1
+
+
+def _mark(verdict: Verdict | None, probe: Probe) -> str:
+    if verdict is None or verdict.status != "scored":
+        return UNSCORED
+    if probe.options and verdict.verdict == chr(ord("A") + len(probe.options)):
+        return ABSTAINED
+    return RIGHT if verdict.correct else WRONG
+
+
+def _card(
+    runs: Sequence[Run], item: Item, probes: Sequence[Probe], regions: Mapping[str, Region]
+) -> Card:
+    ids = [p.groups.get("region_id", "") for p in probes]
+    known = [name for name in dict.fromkeys(ids) if name in regions]
+    captions = tuple((name_of(r), r.replies[item.id, 0].reply or "") for r in runs)
+    shown = tuple(
+        CardProbe(
+            p.groups.get("category", "") or p.kind.replace("_", "-"),
+            p.question,
+            p.options,
+            p.answer,
+            tuple(_answer(run, item, p) for run in runs),
+            known.index(name) + 1 if name in known else None,
+        )
+        for p, name in zip(probes, ids, strict=True)
+    )
+    return Card(item.id, captions, shown, tuple(regions[name].bbox for name in known))
+
+
+def _answer(run: Run, item: Item, probe: Probe) -> CardAnswer:
+    verdict = run.verdicts.get((item.id, 0, probe.id))
+    said = "" if verdict is None or verdict.verdict is None else str(verdict.verdict)
+    return CardAnswer(name_of(run), said or "no verdict", _mark(verdict, probe))
+
+
+def qualitative_card(card: Card, picture: Pixels) -> Figure:
+    """The card as a figure; `picture` is upright, in full size or smaller."""
+    columns = [_probe_lines(p, _chars(_probe_width(card))) for p in card.probes]
+    below = LINE * max((len(c) for c in columns), default=0) + 0.18
+    height = TOP_HEIGHT + below
+    with styled():
+        figure = new_figure(DOUBLE, height)
+        figure.set_layout_engine("none")
+        _draw_picture(figure, card, picture, height)
+        _draw_captions(figure, card, height)
+        for k, lines in enumerate(columns):
+            left = MARGIN + k * (_probe_width(card) + 0.12)
+            _write(figure, (left, height - TOP_HEIGHT - 0.22), lines, height)
+        _rule(figure, height - TOP_HEIGHT - 0.05, height)
+    return figure
+
+
+_Line = tuple[str, str, str]
+
+
+def _chars(width: float) -> int:
+    return max(8, int(width * CHARS_AN_INCH))
+
+
+def _probe_width(card: Card) -> float:
+    n = max(1, len(card.probes))
+    return (DOUBLE - 2 * MARGIN - 0.12 * (n - 1)) / n
+
+
+def _probe_lines(probe: CardProbe, chars: int) -> list[_Line]:
+    """The lines of a probe: text, colour, weight."""
+    number = f"[{probe.box}] " if probe.box is not None else ""
+    lines: list[_Line] = [(number + plain(probe.heading, chars - 4), INK, "bold")]
+    lines += [(line, INK, "normal") for line in _fold(probe.question, chars, 5)]
+    for k, option in enumerate(probe.options):
+        letter = chr(ord("A") + k)
+        is_reference = letter == probe.reference
+        text = f"{letter}. {plain(option, chars - 6)}" + (f" {RIGHT}" if is_reference else "")
+        lines.append((text, INK if is_reference else SOFT, "bold" if is_reference else "normal"))
+    if not probe.options and probe.reference not in {"", "true"}:
+        lines.append((plain(f"Reference: {probe.reference}", chars), INK, "bold"))
+    lines.append(("", INK, "normal"))
+    for answer in probe.answers:
+        name = plain(answer.name, chars - 14)
+        lines.append((f"{answer.mark} {name}: {answer.said}", MARK_COLOURS[answer.mark], "bold"))
+    return lines
+
+
+def _fold(text: str, chars: int, most: int) -> list[str]:
+    lines = textwrap.wrap(plain(text), chars)
+    if len(lines) > most:
+        lines = textwrap.wrap(plain(text), chars, max_lines=most, placeholder=" \u2026")
+    return lines or [""]
+
+
+def _draw_picture(figure: Figure, card: Card, picture: Pixels, height: float) -> None:
+    import numpy as np
+
+    small = picture.copy()
+    small.thumbnail((900, 900))
+    room = (PICTURE_WIDTH, TOP_HEIGHT - 0.25)
+    scale = min(room[0] / small.width, room[1] / small.height)
+    wide, high = small.width * scale, small.height * scale
+    place = (
+        MARGIN / DOUBLE,
+        (height - MARGIN - 0.12 - high) / height,
+        wide / DOUBLE,
+        high / height,
+    )
+    axes: Any = figure.add_axes(place)
+    axes.imshow(np.asarray(small), extent=(0, 1000, 1000, 0), aspect="auto")
+    axes.set_axis_off()
+    for k, (top, left, bottom, right) in enumerate(card.boxes, 1):
+        _box(axes, k, (top, left, bottom, right))
+
+
+def _box(axes: Any, number: int, bbox: tuple[float, float, float, float]) -> None:
+    from matplotlib.patches import Rectangle
+
+    top, left, bottom, right = bbox
+    corner, size = (left, top), (right - left, bottom - top)
+    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor="white", linewidth=2.4))
+    colour = look(number - 1).colour
+    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=colour, linewidth=1.3))
+    axes.text(
+        left + 14, top + 18, str(number), ha="left", va="top", color="white", fontsize=SMALL,
+        fontweight="bold", bbox={"facecolor": colour, "edgecolor": "white", "pad": 1.5},
+    )  # fmt: skip
+
+
+def _draw_captions(figure: Figure, card: Card, height: float) -> None:
+    left = MARGIN + PICTURE_WIDTH + 0.15
+    width = (DOUBLE - MARGIN - left - 0.12 * (len(card.captions) - 1)) / len(card.captions)
+    most = int((TOP_HEIGHT - 0.3) / LINE) - 1
+    for k, (name, text) in enumerate(card.captions):
+        chars = _chars(width)
+        lines: list[_Line] = [(plain(name, chars - 2), look(k).colour, "bold")]
+        lines += [(line, INK, "normal") for line in _fold(text, chars, most)]
+        _write(figure, (left + k * (width + 0.12), height - MARGIN - 0.22), lines, height)
+
+
+def _write(
+    figure: Figure, corner: tuple[float, float], lines: Sequence[_Line], height: float
+) -> None:
+    for k, (text, colour, weight) in enumerate(lines):
+        figure.text(
+            corner[0] / DOUBLE, (corner[1] - LINE * k) / height, text, color=colour,
+            fontsize=SMALL, fontweight=weight, va="baseline",
+        )  # fmt: skip
+
+
+def _rule(figure: Figure, y: float, height: float) -> None:
+    from matplotlib.lines import Line2D
+
+    ends = [MARGIN / DOUBLE, 1 - MARGIN / DOUBLE]
+    figure.add_artist(Line2D(ends, [y / height] * 2, color=RULE, linewidth=0.6))

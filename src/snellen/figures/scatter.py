@@ -1,0 +1,264 @@
+"""Points and lines: trade-offs, alignment with outside ratings, curves.
+
+Sources: CapProbe, figure 5 (coverage against density); PerceptionRubrics, figures 6 (the gap),
+8 (rubric coverage) and 9 (alignment).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snellen.agreement import pearson, spearman
+from snellen.figures.style import (
+    COLOURS,
+    INK,
+    PALE,
+    SINGLE,
+    SMALL,
+    SOFT,
+    look,
+    new_figure,
+    percent_axis,
+    plain,
+    spread_labels,
+    styled,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAME_CHARS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A named point; `x_interval` and `y_interval` are 95% intervals in the units of the axes."""
+
+    name: str
+    x: float
+    y: float
+    x_interval: tuple[float, float] | None = None
+    y_interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LengthPoint:
+    """Captions of about one length: mean tokens, coverage and effective accuracy in per cent."""
+
+    name: str
+    tokens: float
+    coverage: float
+    effective: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadPoint:
+    """How far scores scatter (standard deviation, in points) when a share of rubrics is kept.
+
+    `share` is a fraction of 1; `values` holds one spread a model.
+    """
+
+    share: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GapPoint:
+    """A model's atomic accuracy and gate pass rate, in per cent."""
+
+    name: str
+    atomic: float
+    gate: float
+
+
+def frontier(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points that no other beats on both axes, from left to right.
+
+    >>> [p.name for p in frontier([Point("a", 1, 3), Point("b", 2, 2), Point("c", 1, 1)])]
+    ['a', 'b']
+    """
+    best: list[Point] = []
+    for point in sorted(points, key=lambda p: (-p.x, -p.y)):
+        if not best or point.y > best[-1].y:
+            best.append(point)
+    return tuple(reversed(best))
+
+
+def trade_off(
+    points: Sequence[Point],
+    *,
+    x_title: str = "Coverage, %",
+    y_title: str = "Global density, \u2030",
+) -> Figure:
+    """Two goals against each other, with intervals and the frontier that no model beats."""
+    known = [p for p in points if not (math.isnan(p.x) or math.isnan(p.y))]
+    with styled():
+        figure = new_figure(SINGLE, 2.7)
+        axes = figure.add_subplot()
+        edge = frontier(known)
+        axes.plot(
+            [p.x for p in edge], [p.y for p in edge], color=SOFT, linewidth=0.9, linestyle="--",
+            drawstyle="steps-pre", label="Pareto frontier", zorder=1,
+        )  # fmt: skip
+        _crosses(axes, known)
+        _dots(axes, known)
+        axes.set_xlabel(x_title)
+        axes.set_ylabel(y_title)
+        _pad_limits(axes, known)
+        axes.grid(visible=True)
+        figure.legend(loc="outside upper left")
+        _name_points(axes, known, (190.0, 130.0))
+    return figure
+
+
+def _dots(axes: Axes, points: Sequence[Point]) -> None:
+    for k, point in enumerate(points):
+        style = look(k)
+        axes.plot(
+            [point.x], [point.y], linestyle="", marker=style.marker, color=style.colour,
+            markeredgecolor="white", markeredgewidth=0.5, markersize=6, zorder=3,
+        )  # fmt: skip
+
+
+def _crosses(axes: Axes, points: Sequence[Point]) -> None:
+    for k, p in enumerate(points):
+        colour = look(k).colour
+        if p.x_interval is not None:
+            axes.plot(p.x_interval, [p.y, p.y], color=colour, linewidth=0.8, alpha=0.55, zorder=2)
+        if p.y_interval is not None:
+            axes.plot([p.x, p.x], p.y_interval, color=colour, linewidth=0.8, alpha=0.55, zorder=2)
+
+
+def _pad_limits(axes: Axes, points: Sequence[Point]) -> None:
+    for values, setter in (
+        ([v for p in points for v in (p.x, *(p.x_interval or ()))], axes.set_xlim),
+        ([v for p in points for v in (p.y, *(p.y_interval or ()))], axes.set_ylim),
+    ):
+        low, high = min(values), max(values)
+        pad = 0.12 * (high - low) or max(abs(high), 1.0) * 0.1
+        setter(low - pad, high + pad)
+
+
+def _name_points(axes: Axes, points: Sequence[Point], size: tuple[float, float]) -> None:
+    places = [(p.x, p.y) for p in points]
+    spread_labels(axes, places, [plain(p.name, NAME_CHARS) for p in points], size)
+
+
+def alignment(
+    points: Sequence[Point], *, x_title: str = "Outside rating", y_title: str = "Score, %"
+) -> Figure:
+    """Scores against outside ratings, with Pearson's and Spearman's correlation of the points."""
+    with styled():
+        figure = new_figure(SINGLE, 2.7)
+        axes = figure.add_subplot()
+        _crosses(axes, points)
+        _dots(axes, points)
+        axes.set_xlabel(plain(x_title, 48))
+        axes.set_ylabel(plain(y_title, 48))
+        _pad_limits(axes, points)
+        axes.grid(visible=True)
+        xs, ys = [p.x for p in points], [p.y for p in points]
+        axes.set_title(
+            f"Pearson {pearson(xs, ys)[0]:.3f}, Spearman {spearman(xs, ys)[0]:.3f}, "
+            f"n = {len(points)}",
+            fontsize=SMALL, fontweight="normal", color=SOFT,
+        )  # fmt: skip
+        _name_points(axes, points, (190.0, 140.0))
+    return figure
+
+
+def length_lines(points: Sequence[LengthPoint], *, joined: bool = False) -> Figure:
+    """Coverage and effective accuracy against the length of captions.
+
+    `joined` draws lines through the points, for captions of one model cut or asked for at several
+    lengths; points of different models have no line between them.
+    """
+    ordered = sorted(points, key=lambda p: p.tokens)
+    tokens = [p.tokens for p in ordered]
+    with styled():
+        figure = new_figure(SINGLE, 2.6)
+        axes = figure.add_subplot()
+        for p in ordered:
+            axes.plot([p.tokens] * 2, [p.coverage, p.effective], color=PALE, linewidth=1, zorder=1)
+        for k, (label, values) in enumerate(
+            (
+                ("Coverage", [p.coverage for p in ordered]),
+                ("Effective accuracy", [p.effective for p in ordered]),
+            )
+        ):
+            style = look(k)
+            axes.plot(
+                tokens, values, color=style.colour, marker=style.marker, label=label,
+                linestyle=style.dash if joined else "",
+            )  # fmt: skip
+        percent_axis(axes, "y", top=109)
+        axes.set_yticks([0, 20, 40, 60, 80, 100])
+        pad = 0.12 * (max(tokens) - min(tokens)) or 10.0
+        axes.set_xlim(max(0.0, min(tokens) - pad), max(tokens) + pad)
+        axes.set_xlabel("Tokens per caption")
+        axes.set_ylabel("%")
+        figure.legend(loc="outside upper left", ncols=2)
+        tops = [(p.tokens, max(p.coverage, p.effective)) for p in ordered]
+        lows = [(p.tokens, min(p.coverage, p.effective)) for p in ordered]
+        names = [plain(p.name, NAME_CHARS) for p in ordered]
+        spread_labels(axes, tops, names, (200.0, 125.0), avoid=lows)
+    return figure
+
+
+def gap_lines(points: Sequence[GapPoint]) -> Figure:
+    """Atomic accuracy and gate pass of each model, joined: the length is the reliability gap."""
+    ordered = sorted(points, key=lambda p: (-p.gate, p.name))
+    atomic, gate = look(0), look(1)
+    with styled():
+        figure = new_figure(SINGLE, 0.95 + 0.24 * len(ordered))
+        axes = figure.add_subplot()
+        for y, p in enumerate(ordered):
+            axes.plot([p.gate, p.atomic], [y, y], color=PALE, linewidth=3.0, zorder=1)
+            axes.text(
+                max(p.gate, p.atomic) + 3.5, y, f"{p.gate - p.atomic:+.1f}".replace("-", "\u2212"),
+                va="center_baseline", fontsize=SMALL, color=SOFT,
+            )  # fmt: skip
+        rows = range(len(ordered))
+        axes.plot([p.atomic for p in ordered], rows, linestyle="", marker=atomic.marker,
+                  color=atomic.colour, label="Atomic accuracy")  # fmt: skip
+        axes.plot([p.gate for p in ordered], rows, linestyle="", marker=gate.marker,
+                  color=gate.colour, label="Gate pass")  # fmt: skip
+        axes.set_yticks(rows, [plain(p.name, 28) for p in ordered])
+        axes.set_ylim(len(ordered) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0)
+        percent_axis(axes, top=113)
+        axes.set_xticks([0, 20, 40, 60, 80, 100])
+        axes.set_xlabel("%  (number: gate pass \u2212 atomic, points)")
+        figure.legend(loc="outside upper left", ncols=2)
+    return figure
+
+
+def coverage_curve(points: Sequence[SpreadPoint]) -> Figure:
+    """How steady scores are when only a share of the rubrics is kept: a dot a model, and means."""
+    ordered = sorted(points, key=lambda p: p.share)
+    with styled():
+        figure = new_figure(SINGLE, 2.4)
+        axes = figure.add_subplot()
+        for k, point in enumerate(ordered):
+            axes.plot(
+                [100 * point.share] * len(point.values), point.values, linestyle="", marker="o",
+                markersize=3, color=COLOURS[4], alpha=0.7, label="one model" if k == 0 else None,
+            )  # fmt: skip
+        means = [(100 * p.share, sum(p.values) / len(p.values)) for p in ordered if p.values]
+        axes.plot(*zip(*means, strict=True), color=COLOURS[0], marker="s", label="mean of models")
+        for x, y in means:
+            axes.annotate(
+                f"{y:.2f}", (x, y), xytext=(6, 4), textcoords="offset points", fontsize=SMALL,
+                color=INK,
+            )  # fmt: skip
+        axes.set_xlim(0, 106)
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True)
+        axes.set_xlabel("Rubrics kept, %")
+        axes.set_ylabel("Spread of scores, points")
+        figure.legend(loc="outside upper left", ncols=2)
+    return figure

@@ -1,0 +1,64 @@
+"""What figures are drawn from: one named series a model, taken from its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from snellen.boards import labelled
+from snellen.results import Run, Value
+from snellen.tables import summary_of
+
+MOST_SHOWN = 6
+"""How many models a figure shows whose series would cover each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one model by label; `n_items` counts the items behind each label."""
+
+    name: str
+    values: Mapping[str, Value]
+    n_items: Mapping[str, int] = field(default_factory=dict)
+    n_probes: Mapping[str, int] = field(default_factory=dict)
+
+
+def name_of(run: Run) -> str:
+    """A run's name in a figure; low fidelity is said with it."""
+    return labelled(run)
+
+
+def series_of(runs: Sequence[Run], dimension: str, metric: str) -> tuple[Series, ...]:
+    """A metric of each run by the labels of a dimension; runs without it are left out."""
+    found = []
+    for run in runs:
+        summary = summary_of(run)
+        groups = summary.by.get(dimension, {})
+        values = {label: m[metric] for label, m in groups.items() if metric in m}
+        if not values:
+            continue
+        counts = summary.group_counts.get(dimension, {})
+        items = {label: int(c.get("items", 0)) for label, c in counts.items()}
+        probes = {label: int(c.get("probes", 0)) for label, c in counts.items()}
+        found.append(Series(name_of(run), values, items, probes))
+    return tuple(found)
+
+
+def labels_of(series: Sequence[Series]) -> tuple[str, ...]:
+    """All labels of several series, in the order in which they first appear."""
+    return tuple(dict.fromkeys(label for one in series for label in one.values))
+
+
+def percent(value: Value | None) -> float:
+    """A rate's strict value in per cent, NaN where there is none."""
+    return float("nan") if value is None or value.value is None else 100 * value.value
+
+
+def best_runs(runs: Sequence[Run], most: int = MOST_SHOWN) -> tuple[Run, ...]:
+    """The runs with the best headline numbers, in that order."""
+
+    def key(run: Run) -> float:
+        value = summary_of(run).metrics[run.protocol.headline].value
+        return float("-inf") if value is None else value
+
+    return tuple(sorted(runs, key=key, reverse=True)[:most])

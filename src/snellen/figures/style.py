@@ -1,0 +1,315 @@
+"""How all figures look: sizes, colours that colour-blind readers can tell apart, and saving.
+
+Everything is drawn inside `styled()`, so that the settings of a host program stay as they are, and
+no text is ever read as mathematics.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from snellen.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SINGLE = 3.35
+"""The width of one column of a paper, in inches."""
+DOUBLE = 6.9
+"""The width of both columns, in inches."""
+SMALL = 7.0
+"""The smallest size of type, in points."""
+PNG_DPI = 300
+PHOTO_DPI = 170
+
+INK = "#1a1a1a"
+SOFT = "#5f6368"
+RULE = "#c9ccd1"
+PALE = "#d4d7db"
+# Okabe and Ito's colours without their yellow, which is too light for lines on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p", "d")
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)))
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
+
+FONT = "DejaVu Sans"
+# Fonts that matplotlib does not bring; where a machine has one, such scripts are drawn with it.
+WIDE_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Micro Hei")
+MISSING = "\u25af"
+
+STYLE: Mapping[str, Any] = {
+    "font.size": 8.0,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8.0,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "legend.handlelength": 2.2,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": SOFT,
+    "axes.linewidth": 0.6,
+    "axes.labelcolor": INK,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.use_mathtext": False,
+    "axes.facecolor": "none",
+    "figure.facecolor": "white",
+    "text.color": INK,
+    "text.usetex": False,
+    "text.parse_math": False,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "grid.color": RULE,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    "hatch.linewidth": 0.5,
+    "patch.linewidth": 0.5,
+    "svg.hashsalt": "snellen",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one model is drawn everywhere; colour, marker, line and filling all tell it apart."""
+
+    colour: str
+    marker: str
+    dash: Any
+    hatch: str
+
+
+def look(k: int) -> Look:
+    """The look of the k-th model of a figure; the first 28 differ."""
+    turn = k // len(COLOURS)
+    return Look(
+        COLOURS[k % len(COLOURS)],
+        MARKERS[k % len(MARKERS)],
+        DASHES[(k + turn) % len(DASHES)],
+        HATCHES[k % len(HATCHES)],
+    )
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Drawing settings for the block; what they were before holds after it.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise MissingExtraError("matplotlib, which draws the figures,", "report") from error
+    settings: dict[Any, Any] = {**STYLE, "font.family": list(_fonts())}
+    with mpl.rc_context(settings):
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of that size in inches; its parts make room for each other."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+@cache
+def _fonts() -> tuple[str, ...]:
+    from matplotlib import font_manager
+
+    installed = {entry.name for entry in font_manager.fontManager.ttflist}
+    return (FONT, *(name for name in WIDE_FONTS if name in installed))
+
+
+@cache
+def _drawable() -> frozenset[int]:
+    """The code points that the fonts have."""
+    from matplotlib import font_manager
+
+    found: set[int] = set()
+    for name in _fonts():
+        path = font_manager.findfont(font_manager.FontProperties(family=[name]))
+        found.update(font_manager.get_font(path).get_charmap())
+    return frozenset(found)
+
+
+def plain(text: str, most: int | None = None) -> str:
+    """Foreign text as a figure can draw it, on one line, cut to `most` characters.
+
+    Characters that no font has become a box, control characters go.
+
+    >>> plain("a\\tb\\x00c")
+    'a bc'
+    >>> plain("a long name", 7)
+    'a long\u2026'
+    """
+    kept = []
+    for char in " ".join(text.split()):
+        if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn"}:
+            continue
+        kept.append(char if ord(char) in _drawable() else MISSING)
+    line = "".join(kept)
+    if most is not None and len(line) > most:
+        line = line[: most - 1].rstrip() + "\u2026"
+    return line
+
+
+def readable(label: str, most: int | None = None) -> str:
+    """A label of the data as people write it.
+
+    >>> readable("visual_relation_error")
+    'visual relation error'
+    """
+    return plain(label.replace("_", " "), most)
+
+
+def faded(colour: str) -> str:
+    """The colour, greyed: what it stands for carries little weight.
+
+    >>> faded("#000000")
+    '#a8aaad'
+    """
+    ground = [int(PALE[k : k + 2], 16) for k in (1, 3, 5)]
+    own = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+    mixed = [round(0.21 * a + 0.79 * b) for a, b in zip(own, ground, strict=True)]
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def wrapped(label: str, width: int) -> str:
+    """A label broken into lines between words."""
+    return "\n".join(textwrap.wrap(label, width, break_long_words=False)) or label
+
+
+def legend_name(text: str, most: int = 34) -> str:
+    """A name for a legend; matplotlib hides names that begin with an underscore."""
+    line = plain(text, most)
+    return "\u2009" + line if line.startswith("_") else line
+
+
+def save(figure: Figure, kind: str, *, clear: bool = False) -> bytes:
+    """The figure as `svg`, `png` or `pdf`, the same bytes each time; `clear`: without ground."""
+    dates: Mapping[str, Mapping[str, str | None]] = {
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+        "png": {"Software": None},
+    }
+    buffer = io.BytesIO()
+    with styled():
+        figure.savefig(
+            buffer,
+            format=kind,
+            dpi=PNG_DPI if kind == "png" else PHOTO_DPI,
+            transparent=clear,
+            metadata=dates.get(kind),
+        )
+    return buffer.getvalue()
+
+
+def percent_axis(axes: Axes, which: str = "x", *, top: float = 100.0) -> None:
+    """Makes an axis run from 0 to `top` per cent, with a light grid."""
+    if which == "x":
+        axes.set_xlim(0, top)
+    else:
+        axes.set_ylim(0, top)
+    axes.grid(visible=True, axis="x" if which == "x" else "y")
+
+
+def spread_labels(
+    axes: Axes,
+    points: Sequence[tuple[float, float]],
+    names: Sequence[str],
+    size: tuple[float, float],
+    *,
+    avoid: Sequence[tuple[float, float]] = (),
+) -> None:
+    """Writes names beside points so that they stay clear of each other where there is room.
+
+    `size` is the drawing area in points of type (width, height), as far as it is known; `avoid`
+    are places that no name may cover.
+    """
+    to_box = _to_points(axes, size)
+    taken = [_box(to_box(x, y), (6.0, 6.0)) for x, y in (*points, *avoid)]
+    for (x, y), name in zip(points, names, strict=True):
+        extent = (0.6 * SMALL * len(name), SMALL + 1.5)
+        spots = [(_at(to_box(x, y), extent, spot), spot) for spot in _SPOTS]
+        box, spot = min(spots, key=lambda entry: _clash(entry[0], taken, size))
+        taken.append(box)
+        dx, dy, across, up = spot
+        axes.annotate(
+            name, (x, y), xytext=(dx, dy), textcoords="offset points", ha=across, va=up,
+            fontsize=SMALL,
+        )  # fmt: skip
+
+
+Box = tuple[float, float, float, float]
+_Spot = tuple[float, float, str, str]
+_SPOTS: tuple[_Spot, ...] = (
+    (4, 4, "left", "bottom"),
+    (0, 5, "center", "bottom"),
+    (5, 0, "left", "center"),
+    (-5, 0, "right", "center"),
+    (0, -5, "center", "top"),
+    (4, -4, "left", "top"),
+    (-4, 4, "right", "bottom"),
+    (-4, -4, "right", "top"),
+    (0, 13, "center", "bottom"),
+    (0, -13, "center", "top"),
+)
+
+
+def _to_points(
+    axes: Axes, size: tuple[float, float]
+) -> Callable[[float, float], tuple[float, float]]:
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+
+    def convert(x: float, y: float) -> tuple[float, float]:
+        return size[0] * (x - left) / (right - left), size[1] * (y - low) / (high - low)
+
+    return convert
+
+
+def _box(centre: tuple[float, float], extent: tuple[float, float]) -> Box:
+    x, y = centre
+    return x - extent[0] / 2, y - extent[1] / 2, x + extent[0] / 2, y + extent[1] / 2
+
+
+def _at(point: tuple[float, float], extent: tuple[float, float], spot: _Spot) -> Box:
+    dx, dy, across, up = spot
+    shift_x = {"left": extent[0] / 2, "right": -extent[0] / 2, "center": 0.0}[across]
+    shift_y = {"bottom": extent[1] / 2, "top": -extent[1] / 2, "center": 0.0}[up]
+    return _box((point[0] + dx + shift_x, point[1] + dy + shift_y), extent)
+
+
+def _clash(box: Box, taken: Sequence[Box], size: tuple[float, float]) -> float:
+    """The area that a box shares with others or that lies outside, in square points."""
+    shared = sum(_overlap(box, other) for other in taken)
+    inside = _overlap(box, (0.0, 0.0, size[0], size[1]))
+    return shared + 2 * ((box[2] - box[0]) * (box[3] - box[1]) - inside)
+
+
+def _overlap(a: Box, b: Box) -> float:
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    return max(width, 0.0) * max(height, 0.0)
