@@ -293,8 +293,8 @@ def _known_values(regions: Sequence[Region]) -> Iterator[_Known]:
             continue
         named.add((region.image_id, subject.casefold()))
         for aspect, value, part in _values(data):
-            is_short = value and len(value.split()) <= MOST_WORDS
-            if is_short and not _gives_away(subject, value):
+            is_usable = _words(value) and len(value.split()) <= MOST_WORDS
+            if is_usable and not _gives_away(subject, value):
                 place = f"{region.region_id}/{aspect}"
                 yield _Known(place, region.image_id, aspect, subject, value, part)
 
