@@ -47,7 +47,8 @@ class Trial:
     """A task and the verdicts that a faultless judge gives.
 
     `labels` has one entry for reading (a letter, E where the caption is silent) and direct (a
-    boolean), and one a statement for rubric. `answer` is the benchmark's own letter (reading).
+    boolean), and one a statement for rubric. `answer` is the benchmark's own letter (reading);
+    `picture` is what trials that hang together share.
     """
 
     protocol: ProtocolName
@@ -56,6 +57,7 @@ class Trial:
     task: Task
     labels: tuple[str | bool, ...]
     answer: str = ""
+    picture: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ def _reading_trials(base: Path, frozen: frozenset[str]) -> Iterator[Trial]:
             task = ReadTask(caption, asked["question"], tuple(asked["options"]))
             name = f"{row['captioner']}/{row['probe_id']}"
             half: Half = "frozen" if is_frozen else "dev"
-            yield Trial("reading", half, name, task, (row["verdict"],), question["answer"])
+            known = (row["verdict"],)
+            yield Trial("reading", half, name, task, known, question["answer"], row["id"])
 
 
 def _rubric_trials(base: Path, frozen: frozenset[str]) -> Iterator[Trial]:
@@ -206,7 +209,8 @@ def _rubric_trials(base: Path, frozen: frozenset[str]) -> Iterator[Trial]:
             order = [known[f"{g}/{i}"] for g, texts in groups for i in range(len(texts))]
             task = RubricTask(captions[captioner][item], groups[0][1], groups[1][1])
             half: Half = "frozen" if item in frozen else "dev"
-            yield Trial("rubric", half, f"{captioner}/{item}", task, tuple(order))
+            name = f"{captioner}/{item}"
+            yield Trial("rubric", half, name, task, tuple(order), picture=item)
 
 
 def _direct_trials(base: Path) -> Iterator[Trial]:
@@ -220,7 +224,8 @@ def _direct_trials(base: Path) -> Iterator[Trial]:
         reply = answers[captioner][row["id"]] if replies is None else replies.get(captioner)
         if reply is not None:
             task = GradeTask(question["problem"], question["answer"], reply)
-            yield Trial("direct", half, f"{captioner}/{row['id']}", task, (row["verdict"],))
+            name, picture = f"{captioner}/{row['id']}", "+".join(question["image"])
+            yield Trial("direct", half, name, task, (row["verdict"],), picture=picture)
 
 
 def _replies(base: Path, name: str) -> Mapping[str, Mapping[str, str]]:
