@@ -101,9 +101,10 @@ def test_every_row_is_in_the_file_before_append_returns(tmp_path: Path) -> None:
 
 def test_a_second_writer_is_refused_with_the_first_ones_number(tmp_path: Path) -> None:
     """The lock names the process that holds the folder, and ends with it."""
-    with Journal(tmp_path):
-        with pytest.raises(RunFolderError, match=f"in use by process {os.getpid()}"):
-            Journal(tmp_path)
+    first = Journal(tmp_path)
+    with pytest.raises(RunFolderError, match=f"in use by process {os.getpid()}"):
+        Journal(tmp_path)
+    first.close()
     Journal(tmp_path).close()
 
 

@@ -142,11 +142,17 @@ def test_the_worst_case_covers_what_a_call_can_cost() -> None:
     """Estimates are upper ones: for English, Chinese and digits, with the limit that is sent."""
     from snellen.tokens import count_tokens
 
-    for text in ("A red bus stands near a tree. " * 40, "一辆红色的公共汽车停在树旁" * 30, "3141592653" * 40):
+    for text in (
+        "A red bus stands near a tree. " * 40,
+        "一辆红色的公共汽车停在树旁" * 30,
+        "3141592653" * 40,
+    ):
         assert estimate_tokens(ask(text)) >= count_tokens([text])[0]
     worst = worst_cost_usd(ask("x" * 2000), PRICED, {"max_tokens": 500})
     assert worst == pytest.approx((estimate_tokens(ask("x" * 2000)) * 2 + 500 * 10) / 1e6)
-    assert worst_cost_usd(ask("x"), PRICED, {}) > worst_cost_usd(ask("x"), PRICED, {"max_tokens": 9})
+    assert worst_cost_usd(ask("x"), PRICED, {}) > worst_cost_usd(
+        ask("x"), PRICED, {"max_tokens": 9}
+    )
     picture = Image("a.png", "d", "a.png")
     assert estimate_tokens(ask(picture, "What is it?")) > 4096
 
