@@ -22,6 +22,7 @@ FIELDS: dict[str, set[str]] = {
     "describe_reading": set(),
     "describe_rubric": set(),
     "describe_captionqa": set(),
+    "remind_rating": set(),
     "remind_letter": set(),
     "remind_letters": set(),
     "remind_verdict": set(),

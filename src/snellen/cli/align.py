@@ -1,0 +1,121 @@
+"""`snellen align`: whether runs order models as outside ratings do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from snellen.cli.options import judge_options, parse_params
+
+if TYPE_CHECKING:
+    from snellen.alignment import Scores
+    from snellen.results import Run
+
+
+@click.command(
+    "align", epilog="Example: snellen align out/qwen out/kimi out/glm --external elo.csv"
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option(
+    "--external",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Ratings: CSV or JSON of model name and rating.",
+)
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Only this. Repeatable.")
+@click.option(
+    "--overlap/--no-overlap",
+    default=True,
+    help="Also BLEU, ROUGE-L, METEOR, CIDEr and embedding similarity, where there are golden "
+    "captions (on).",
+)
+@click.option("--scalar", is_flag=True, help="Also a one-to-ten judge; needs --judge.")
+@judge_options
+@click.option("--config", type=click.Path(dir_okay=False), metavar="FILE", help="Settings.")
+@click.option("--no-cache", "cache", flag_value=False, default=True, type=bool)
+@click.option("--json", "as_json", is_flag=True, help="Print the alignment as JSON.")
+@click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
+def command(runs: tuple[str, ...], **words: Any) -> None:
+    """Correlate runs of several models with outside ratings, such as arena ratings.
+
+    One run a model, three models or more. Every metric gets Pearson's, Spearman's and Kendall's
+    coefficient with an interval and a permutation p value. With few models the intervals are wide:
+    five models at r = 0.916 leave 0.17 to 0.99.
+    """
+    from snellen import alignment, tables
+    from snellen.cli.printing import print_json, print_table
+    from snellen.results import find_runs, load_run
+
+    loaded = [load_run(path) for path in find_runs(runs)]
+    ratings = alignment.read_ratings(words["external"])
+    alignment.check_runs(loaded)
+    more = rival_scores(loaded, words)
+    found = alignment.align_runs(loaded, ratings, metrics=words["metrics"], more=more)
+    if words["as_json"]:
+        print_json(found)
+        return
+    put = (lambda t: click.echo(tables.to_markdown(t))) if words["markdown"] else print_table
+    put(alignment.alignment_table(found))
+    put(alignment.scores_table(found))
+
+
+def rival_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, Scores]:
+    """What the protocol's own metrics are measured against: overlap, and a one-to-ten judge."""
+    from snellen import alignment
+    from snellen.errors import MissingExtraError
+    from snellen.overlap import MEASURES
+
+    more: dict[str, Scores] = {}
+    if words["overlap"] and all(alignment.golden_pairs(run) for run in runs):
+        for name in MEASURES:
+            if words["metrics"] and name not in words["metrics"]:
+                continue
+            try:
+                more |= alignment.overlap_scores(runs, [name])
+            except MissingExtraError as error:
+                click.echo(f"notice: no {name}: {error.message}; {error.hint}", err=True)
+    if words["scalar"]:
+        more[alignment.SCALAR] = asyncio.run(scalar_scores(runs, words))
+    return more
+
+
+async def scalar_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, float]:
+    """The mean rating of each run by the one-to-ten judge, NaN where it gave none."""
+    from snellen.cache import ResponseCache
+    from snellen.errors import UsageError
+    from snellen.planning import EMBEDDED, RunRequest, bind_judge
+    from snellen.rejudging import stored_benchmark
+    from snellen.scalar import rate_run
+    from snellen.settings import cache_folder, load_settings
+
+    if words["judge"] in ("", EMBEDDED):
+        raise UsageError(
+            "the one-to-ten judge must be a language model",
+            hint="give --judge NAME --judge-url URL with --scalar",
+        )
+    request = RunRequest(
+        "",
+        "",
+        judge_params=parse_params(words["judge_params"]),
+        **{k: words[k] for k in (
+            "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking", "config",
+        )},
+    )  # fmt: skip
+    binding = bind_judge(request, stored_benchmark(runs[0]), load_settings(request.config)).binding
+    cache = ResponseCache(cache_folder() / "replies.sqlite") if words["cache"] else None
+    means: dict[str, float] = {}
+    try:
+        for run in runs:
+            ratings = await rate_run(run, binding, cache=cache)
+            means[run.name] = float("nan") if ratings.mean is None else ratings.mean
+            if ratings.n_unscored:
+                click.echo(f"notice: {run.name}: {ratings.n_unscored} replies unrated", err=True)
+    finally:
+        await binding.caller.close()
+        if cache is not None:
+            cache.close()
+    return means
