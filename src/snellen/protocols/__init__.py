@@ -43,7 +43,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         "reading",
         reading.tally,
         "overall_acc",
-        ("category", "l1", "generator", "nature"),
+        ("category", "l1", "generator", "nature", "area"),
         judge_temperature=0.0,
         judge_max_tokens=2048,
         options=ReadingOptions,

@@ -24,6 +24,8 @@ from snellen.readers.schemas import (
 from snellen.readers.selection import Intake, with_digest
 from snellen.records import Image, Item, Probe, Region
 
+SMALL_SHARE, MEDIUM_SHARE = 0.02, 0.2
+
 _images = msgspec.json.Decoder(ImageRow)
 _regions = msgspec.json.Decoder(RegionRow)
 _questions = msgspec.json.Decoder(QuestionRow)
@@ -184,4 +186,20 @@ def _region_groups(row: Row, record: QuestionRow, *, region: Region | None) -> d
             f"not to {record.image_id!r}",
             field="region_id",
         )
-    return {"nature": region.nature, "region_id": region.region_id}
+    return {
+        "nature": region.nature,
+        "region_id": region.region_id,
+        "area": area_band(region.bbox),
+    }
+
+
+def area_band(bbox: tuple[float, float, float, float]) -> str:
+    """How much of the picture a box covers: below 2%, up to 20%, or more.
+
+    >>> area_band((0, 0, 100, 100)), area_band((0, 0, 500, 1000))
+    ('small', 'large')
+    """
+    ymin, xmin, ymax, xmax = bbox
+    share = (ymax - ymin) * (xmax - xmin) / 1e6
+    bands = (("small", SMALL_SHARE), ("medium", MEDIUM_SHARE))
+    return next((name for name, below in bands if share < below), "large")
