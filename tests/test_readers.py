@@ -45,6 +45,7 @@ def test_a_reading_folder_becomes_one_item_an_image_with_its_questions_in_file_o
         "generator": "g1",
         "nature": "thing",
         "region_id": "a-r",
+        "area": "large",
     }
     assert (first.probes[1].answer, first.probes[1].options[3]) == ("D", "four")
     assert benchmark.regions[0].bbox == (0, 10, 500, 990)

@@ -17,6 +17,7 @@ from tests.benchmark_files import reading_folder
 import snellen
 from snellen import caption_tally, summaries
 from snellen.choices import LETTERS
+from snellen.figures.scatter import Point, frontier
 from snellen.flows import given_rows, run_by_hand
 from snellen.protocols import flow
 from snellen.protocols.reading import UNCERTAIN, ReadingOptions
@@ -150,6 +151,17 @@ def test_the_published_table_keeps_its_identities() -> None:
         assert row.metrics["overall_acc"] == pytest.approx(product, abs=1.5e-4)
         assert row.metrics["coverage"] + row.metrics["uncertain_ratio"] == pytest.approx(1.0)
         assert row.metrics["mean_density"] > row.metrics["global_density"]
+
+
+def test_the_published_frontier_is_found() -> None:
+    """The models that none beats on coverage and global density at once are those of figure 5."""
+    points = [
+        Point(row.model, row.metrics["coverage"], row.metrics["global_density"])
+        for row in published_models("capprobe")
+    ]
+    assert {p.name for p in frontier(points)} == {
+        "Gemini-3.1-Pro", "Qwen3.7-Plus", "Qwen3.5-397B", "Kimi-K2.5", "GPT-5.5",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("n_right", [34, 47, 68])

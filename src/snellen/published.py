@@ -29,8 +29,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 }
 JUDGES: Mapping[str, str] = {
     "capprobe": "Qwen3-32B",
-    "perception_bench": "the authors'",
-    "perception_rubrics": "the authors'",
+    "perception_bench": "gpt-oss-120b",
+    "perception_rubrics": "gpt-oss-120b",
 }
 METRICS: Mapping[str, tuple[str, ...]] = {
     "capprobe": (
