@@ -124,6 +124,12 @@ def study_judges(runs: Sequence[Run], *, metric: str = "") -> JudgeStudy:
     )
 
 
+def can_compare(runs: Sequence[Run]) -> bool:
+    """Whether there are two judges or more that read a common model."""
+    table = _by_judge_and_model(runs)
+    return len(table) > 1 and bool(set.intersection(*(set(by) for by in table.values())))
+
+
 def check_same(runs: Sequence[Run]) -> None:
     """Refuses runs that are not over the same items, or whose models said something else.
 
@@ -132,7 +138,7 @@ def check_same(runs: Sequence[Run]) -> None:
     """
     first = runs[0]
     for run in runs[1:]:
-        _same_items(first, run)
+        check_same_items(first, run)
     by_model: dict[str, Run] = {}
     for run in runs:
         other = by_model.setdefault(run.name, run)
@@ -140,7 +146,12 @@ def check_same(runs: Sequence[Run]) -> None:
             _same_replies(other, run)
 
 
-def _same_items(a: Run, b: Run) -> None:
+def check_same_items(a: Run, b: Run) -> None:
+    """Refuses two runs that are not over the same items of the same benchmark.
+
+    Raises:
+        ComparisonError: with the first difference.
+    """
     if (a.spec.benchmark, a.spec.protocol) != (b.spec.benchmark, b.spec.protocol):
         raise ComparisonError(
             f"{a.folder} is of {a.spec.benchmark}, {b.folder} of {b.spec.benchmark}",

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from snellen.results import Run
+    from snellen.tables import Table
 
 
 @click.command(
@@ -13,15 +18,26 @@ import click
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option("--by", "dimensions", multiple=True, help="Also break down by this dimension.")
+@click.option(
+    "--studies",
+    is_flag=True,
+    help="rubric: also shut gates, length bias, rubric coverage, consistency, gap and judges, as "
+    "far as the runs allow.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summaries as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
 def command(
-    runs: tuple[str, ...], dimensions: tuple[str, ...], *, as_json: bool, markdown: bool
+    runs: tuple[str, ...],
+    dimensions: tuple[str, ...],
+    *,
+    studies: bool,
+    as_json: bool,
+    markdown: bool,
 ) -> None:
     """Print metrics with intervals, breakdowns, counts of unscored probes, and cost."""
     from snellen import tables
     from snellen.cli.printing import print_json, print_table
-    from snellen.results import Run, find_runs, load_run
+    from snellen.results import find_runs, load_run
 
     loaded = [load_run(path) for path in find_runs(runs)]
     if as_json:
@@ -41,14 +57,38 @@ def command(
             for dimension in _chosen(run, dimensions):
                 put(tables.breakdown(run, dimension))
         put(tables.counts_table(same))
+        if studies:
+            for table in _studies(same):
+                put(table)
+    if studies:
+        for table in _judge_studies(loaded):
+            put(table)
 
 
-def _chosen(run: object, dimensions: tuple[str, ...]) -> list[str]:
+def _studies(runs: list[Run]) -> list[Table]:
+    """The studies that runs of one benchmark and judge allow."""
+    from snellen.rubric_studies import study_tables
+
+    return study_tables(runs) if runs[0].spec.protocol == "rubric" else []
+
+
+def _judge_studies(runs: list[Run]) -> list[Table]:
+    """Judge stability, for each benchmark where several judges read the same models' replies."""
+    from snellen import judging
+
+    found: list[Table] = []
+    for name in dict.fromkeys(run.spec.benchmark for run in runs):
+        same = [run for run in runs if run.spec.benchmark == name]
+        if judging.can_compare(same):
+            study = judging.study_judges(same)
+            found += [judging.scores_table(study), judging.pairs_table(study)]
+    return found
+
+
+def _chosen(run: Run, dimensions: tuple[str, ...]) -> list[str]:
     from snellen import tables
     from snellen.errors import UsageError
-    from snellen.results import Run
 
-    assert isinstance(run, Run)
     available = tables.summary_of(run).by
     for name in dimensions:
         if name not in available:
