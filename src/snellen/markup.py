@@ -20,7 +20,9 @@ from snellen.tables import Table
 Html = NewType("Html", str)
 
 VOID = frozenset({"br", "hr", "img", "input", "meta"})
-_SPLIT_CELL = re.compile(r"(-?[\d.,]+|-) (.+)")
+_NUMBER = re.compile(r"-?\d[\d.,]*(?:[ /]|$)")
+_SPLIT_CELL = re.compile(r"(-?\d[\d.,]*|-)((?: (?:\[[^\]]*\]|\d+/\d+))+)")
+_REST = re.compile(r"\[[^\]]*\]|\d+/\d+")
 # Characters that could end a script element or a JavaScript line, written so that they cannot.
 _IN_JSON = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -112,7 +114,7 @@ def _column_kind(table: Table, column: int) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return cell[:1].isdigit() or (cell[:1] == "-" and cell[1:2].isdigit())
+    return _NUMBER.match(cell) is not None
 
 
 def _row(
@@ -134,12 +136,15 @@ def _row(
 
 def _cell(cell: str, kind: str, *, is_low: bool) -> Html:
     found = _SPLIT_CELL.fullmatch(cell)
-    head, rest = (found[1], found[2]) if found else (cell, "")
-    if _is_number(head):
-        head = head.replace("-", "\u2212")
-    shown = element("span", text("\u2013" if head == "-" else head), class_="value")
+    head, rest = (found[1], _REST.findall(found[2])) if found else (cell, [])
+    if head == "-":
+        head = "\u2013"
+    elif _is_number(head):
+        head = head.replace("-", "\u2212", 1)
+    shown = element("span", text(head), class_="value")
     badge = element("abbr", text("low"), class_="low", title=LOW) if is_low else Html("")
-    small = element("small", text(rest)) if rest else Html("")
+    parts = [element("span", text(part.replace("-", "\u2212"))) for part in rest]
+    small = element("small", join(parts, " ")) if parts else Html("")
     return element("td", shown, badge, small, class_=kind)
 
 

@@ -78,11 +78,11 @@ def _reading_charts(runs: Sequence[Run]) -> list[Chart | None]:
     return [
         _radar_chart(runs, "category", "overall_acc", "Overall accuracy by question category"),
         _trade_chart(runs),
-        _domain_chart(runs, "l1", "overall_acc", "Overall accuracy by domain"),
-        _generator_chart(runs),
         _length_chart(runs),
+        _generator_chart(runs),
         _reliability_chart(runs),
         _shares_chart(runs[0]),
+        _domain_chart(runs, "l1", "overall_acc", "Overall accuracy by domain"),
         _tree_chart(runs[0]),
     ]
 

@@ -47,6 +47,7 @@ _SPEC_TITLES: Mapping[str, str] = {
     "repeats": "Repeats",
     "skipped_rows": "Rows left out",
     "judge_check": "Check of the judge",
+    "replies_from": "Replies taken from",
     "sessions": "Sessions",
     "schema": "Schema of the files",
 }

@@ -468,8 +468,10 @@ def regions_of(folder: str | Path) -> dict[str, Region]:
 
 def bundled_regions(runs: Sequence[Run]) -> dict[str, Region]:
     """The regions of those runs' benchmarks that come with Snellen; no other is looked for."""
+    from snellen.readers.catalog import KNOWN
+
     found: dict[str, Region] = {}
     for name in dict.fromkeys(run.spec.benchmark for run in runs):
-        if name.startswith("mini-"):
+        if name in KNOWN and KNOWN[name].path is not None:
             found |= regions_of(name)
     return found

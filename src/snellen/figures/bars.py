@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from snellen.figures.series import Series, labels_of, percent
@@ -26,6 +27,7 @@ from snellen.figures.style import (
     plain,
     readable,
     styled,
+    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -34,29 +36,57 @@ if TYPE_CHECKING:
 FEW_IMAGES = 5
 BAR_HEIGHT = 0.135
 GROUP_GAP = 0.1
+THIN_BAR = 0.075
+MOST_NUMBERED = 3
+MOST_HEIGHT = 8.3
 ROWS_A_COLUMN = 20
 LABEL_CHARS = 24
 CHARS_AN_INCH = 15.5
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How rows of bars are laid out: inches a bar, rows a column, columns, numbers on each bar."""
+
+    bar: float
+    n_columns: int
+    a_column: int
+    number_each: bool
+
+    @property
+    def row(self) -> float:
+        """The height of a row of bars in inches, its gap included."""
+        return self.bar + GROUP_GAP
+
+
+def _plan(n_series: int, n_rows: int) -> _Plan:
+    """Few models have thick bars that carry a number each; many are packed to fit a page."""
+    each = n_series <= MOST_NUMBERED
+    bar = (BAR_HEIGHT if each else THIN_BAR) * n_series
+    for n_columns in (1, 2, 3):
+        a_column = math.ceil(n_rows / n_columns)
+        if a_column * (bar + GROUP_GAP) <= MOST_HEIGHT:
+            break
+    return _Plan(bar, n_columns, a_column, each)
+
+
 def domain_bars(
     series: Sequence[Series], *, few: int = FEW_IMAGES, unit: str = "images", title: str = ""
 ) -> Figure:
-    """Rates by domain, best domain first, with the number of items on each bar.
+    """Rates by domain, best domain first, with the number of items on the bars.
 
     Domains with fewer than `few` items are grey: their rates describe those items and no more.
     """
     rows = _by_mean(series)
-    n_columns = max(1, math.ceil(len(rows) / ROWS_A_COLUMN))
-    a_column = math.ceil(len(rows) / n_columns)
-    height = 0.85 + a_column * (BAR_HEIGHT * len(series) + GROUP_GAP)
+    plan = _plan(len(series), len(rows))
     with styled():
-        figure = new_figure(SINGLE if n_columns == 1 and len(series) == 1 else DOUBLE, height)
-        grid = figure.subplots(1, n_columns, squeeze=False)[0]
+        narrow = plan.n_columns == 1 and len(series) == 1
+        figure = new_figure(SINGLE if narrow else DOUBLE, 0.85 + plan.a_column * plan.row)
+        grid = figure.subplots(1, plan.n_columns, squeeze=False)[0]
         for k, axes in enumerate(grid):
-            part = rows[k * a_column : (k + 1) * a_column]
-            _domain_column(axes, series, part, few=few)
-            axes.set_ylim(a_column - 0.5, -0.5)
+            part = rows[k * plan.a_column : (k + 1) * plan.a_column]
+            _domain_column(axes, series, part, few=few, plan=plan)
+            axes.set_ylim(plan.a_column - 0.5, -0.5)
         figure.supxlabel(title or "Overall accuracy, %", fontsize=8)
         _domain_legend(figure, series, few=few, unit=unit, rows=rows)
     return figure
@@ -74,27 +104,42 @@ def _n_items(series: Sequence[Series], label: str) -> int:
     return max((one.n_items.get(label, 0) for one in series), default=0)
 
 
-def _domain_column(axes: Any, series: Sequence[Series], rows: Sequence[str], *, few: int) -> None:
-    thick = BAR_HEIGHT / (BAR_HEIGHT * len(series) + GROUP_GAP)
-    for k, one in enumerate(series):
-        style = look(k)
-        for place, label in enumerate(rows):
-            n = _n_items(series, label)
-            value = percent(one.values.get(label))
-            if math.isnan(value):
-                continue
-            y = place + thick * (k - (len(series) - 1) / 2)
-            axes.barh(
-                y, value, height=thick * 0.92,
-                color=faded(style.colour) if n < few else style.colour,
-            )  # fmt: skip
-            axes.text(value + 1.5, y, str(n), fontsize=SMALL, va="center_baseline", color=SOFT)
-    names = [readable(label, LABEL_CHARS) for label in rows]
+def _domain_column(
+    axes: Any, series: Sequence[Series], rows: Sequence[str], *, few: int, plan: _Plan
+) -> None:
+    for place, label in enumerate(rows):
+        _domain_row(axes, series, (place, label), few=few, plan=plan)
+    width = LABEL_CHARS if plan.n_columns < 3 else 14
+    names = [wrapped(readable(label), width) for label in rows]
     axes.set_yticks(range(len(rows)), names)
     axes.tick_params(axis="y", length=0)
-    percent_axis(axes, top=112)
-    axes.set_xticks([0, 25, 50, 75, 100])
+    percent_axis(axes, top=114)
+    axes.set_xticks([0, 25, 50, 75, 100] if plan.n_columns < 3 else [0, 50, 100])
     axes.spines["left"].set_visible(False)
+
+
+def _domain_row(
+    axes: Any, series: Sequence[Series], row: tuple[int, str], *, few: int, plan: _Plan
+) -> None:
+    place, label = row
+    n = _n_items(series, label)
+    thick = plan.bar / len(series) / plan.row
+    values = [percent(one.values.get(label)) for one in series]
+    for k, value in enumerate(values):
+        if math.isnan(value):
+            continue
+        y = place + thick * (k - (len(series) - 1) / 2)
+        colour = faded(look(k).colour) if n < few else look(k).colour
+        axes.barh(y, value, height=thick * 0.92, color=colour)
+        if plan.number_each:
+            _put_number(axes, value, y, n)
+    known = [value for value in values if not math.isnan(value)]
+    if not plan.number_each and known:
+        _put_number(axes, max(known), place, n)
+
+
+def _put_number(axes: Any, value: float, y: float, n: int) -> None:
+    axes.text(value + 1.5, y, str(n), fontsize=SMALL, va="center_baseline", color=SOFT)
 
 
 def _domain_legend(
@@ -106,11 +151,11 @@ def _domain_legend(
     names = [legend_name(one.name) for one in series]
     if any(_n_items(series, label) < few for label in rows):
         handles.append(Patch(facecolor=PALE))
-        names.append(f"grey: fewer than {few} {unit}")
+        names.append(f"greyed: fewer than {few} {unit}")
     columns = 2 if figure.get_figwidth() < DOUBLE else 4
     figure.legend(
         handles, names, loc="outside upper left", ncols=columns, columnspacing=1.2,
-        title=f"Number on a bar: {unit}", title_fontsize=SMALL, alignment="left",
+        title=f"Number beside a bar: {unit}", title_fontsize=SMALL, alignment="left",
     )  # fmt: skip
 
 
@@ -210,7 +255,7 @@ def _tree_column(
                 alpha=(0.55, 0.3)[k % 2], edgecolor="white", linewidth=0.6,
             )  # fmt: skip
             room = int(weight * chars_a_unit)
-            if room >= 4:
+            if room >= max(4, 0.6 * len(name)):
                 axes.text(
                     start + weight / 2, place, plain(name, room), ha="center", color=INK,
                     va="center_baseline", fontsize=SMALL, clip_on=True,

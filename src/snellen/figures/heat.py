@@ -31,7 +31,7 @@ def heat_map(series: Sequence[Series], *, title: str = "Score, %") -> Figure:
                 if not math.isnan(value):
                     axes.text(
                         column, row, f"{value:.1f}", ha="center", va="center_baseline",
-                        fontsize=SMALL, color="white" if value > 55 else INK,
+                        fontsize=SMALL, color=_ink_on(drawn.to_rgba(value)),
                     )  # fmt: skip
         names = [f"{_narrow(label)}\n(n = {_items(series, label)})" for label in labels]
         axes.set_xticks(range(len(labels)), names)
@@ -43,6 +43,13 @@ def heat_map(series: Sequence[Series], *, title: str = "Score, %") -> Figure:
         bar.set_label(title)
         bar.outline.set_visible(False)
     return figure
+
+
+def _ink_on(ground: tuple[float, ...]) -> str:
+    """White on dark cells and ink on light ones, by the relative luminance of the cell."""
+    linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in ground[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "white" if luminance < 0.2 else INK
 
 
 def _items(series: Sequence[Series], label: str) -> int:

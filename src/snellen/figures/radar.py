@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 LEAST_AXES = 3
 WRAP = 16
+LEGEND_COLUMNS = 3
 
 
 def radar(series: Sequence[Series], *, intervals: bool = False) -> Figure:
     """A radar of rates in per cent; with `intervals`, their 95% intervals on each axis."""
     labels = labels_of(series)
     with styled():
-        figure = new_figure(DOUBLE, 3.9)
+        rows = math.ceil(len(series) / LEGEND_COLUMNS)
+        figure = new_figure(DOUBLE, 3.85 + 0.15 * rows)
         axes = figure.add_subplot(projection="polar")
         angles = [2 * math.pi * k / len(labels) for k in range(len(labels))]
         top = _top(series, intervals=intervals)
@@ -52,7 +54,7 @@ def radar(series: Sequence[Series], *, intervals: bool = False) -> Figure:
                 axes.fill([*angles, angles[0]], [*values, values[0]], color=style.colour, alpha=0.1)
             if intervals:
                 _whiskers(axes, one, labels, _fan(angles, k, len(series)), style.colour)
-        figure.legend(loc="outside right center")
+        figure.legend(loc="outside lower center", ncols=min(LEGEND_COLUMNS, len(series)))
     return figure
 
 

@@ -6,6 +6,7 @@ Sources: CapProbe, figure 5 (coverage against density); PerceptionRubrics, figur
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from snellen.agreement import pearson, spearman
 from snellen.figures.style import (
     COLOURS,
+    DOUBLE,
     INK,
     PALE,
     SINGLE,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME_CHARS = 24
+MOST_NAMES = 6
+"""How many points carry their names; more are numbered, with a key beside the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def trade_off(
     """Two goals against each other, with intervals and the frontier that no model beats."""
     known = [p for p in points if not (math.isnan(p.x) or math.isnan(p.y))]
     with styled():
-        figure = new_figure(SINGLE, 2.7)
+        figure = _figure_for(known)
         axes = figure.add_subplot()
         edge = frontier(known)
         axes.plot(
@@ -110,9 +114,14 @@ def trade_off(
         axes.set_ylabel(y_title)
         _pad_limits(axes, known)
         axes.grid(visible=True)
-        figure.legend(loc="outside upper left")
-        _name_points(axes, known, (190.0, 130.0))
+        axes.legend(loc="upper right")
+        _name_points(axes, known, avoid=_along(edge))
     return figure
+
+
+def _figure_for(points: Sequence[Point]) -> Figure:
+    """A narrow figure, or a wide one where a key needs room."""
+    return new_figure(SINGLE if len(points) <= MOST_NAMES else DOUBLE, 2.7)
 
 
 def _dots(axes: Axes, points: Sequence[Point]) -> None:
@@ -143,9 +152,44 @@ def _pad_limits(axes: Axes, points: Sequence[Point]) -> None:
         setter(low - pad, high + pad)
 
 
-def _name_points(axes: Axes, points: Sequence[Point], size: tuple[float, float]) -> None:
+def _along(edge: Sequence[Point], steps: int = 14) -> list[tuple[float, float]]:
+    """Places along the drawn frontier, which names should not cover."""
+    places = []
+    for left, right in itertools.pairwise(edge):
+        for k in range(1, steps):
+            share = k / steps
+            places.append((left.x, left.y + share * (right.y - left.y)))
+            places.append((left.x + share * (right.x - left.x), right.y))
+    return places
+
+
+def _name_points(
+    axes: Axes, points: Sequence[Point], *, avoid: Sequence[tuple[float, float]] = ()
+) -> None:
+    """Names beside the points, or their numbers where there are many, and a key."""
     places = [(p.x, p.y) for p in points]
-    spread_labels(axes, places, [plain(p.name, NAME_CHARS) for p in points], size)
+    if len(points) <= MOST_NAMES:
+        names = [plain(p.name, NAME_CHARS) for p in points]
+        spread_labels(axes, places, names, (190.0, 135.0), avoid=avoid)
+        return
+    spread_labels(axes, places, _numbers(points), (260.0, 150.0), avoid=avoid)
+    _key(axes, [p.name for p in points], [look(k).marker for k in range(len(points))])
+
+
+def _numbers(points: Sequence[object]) -> list[str]:
+    return [str(k) for k in range(1, len(points) + 1)]
+
+
+def _key(axes: Axes, names: Sequence[str], markers: Sequence[str]) -> None:
+    """A list of numbers and names beside the figure; with an empty marker, without a sign."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="", marker=marker, color=look(k).colour)
+        for k, marker in enumerate(markers)
+    ]
+    texts = [f"{k}  {plain(name, 32)}" for k, name in enumerate(names, 1)]
+    axes.figure.legend(handles, texts, loc="outside right upper", handlelength=1.0)
 
 
 def alignment(
@@ -153,7 +197,7 @@ def alignment(
 ) -> Figure:
     """Scores against outside ratings, with Pearson's and Spearman's correlation of the points."""
     with styled():
-        figure = new_figure(SINGLE, 2.7)
+        figure = _figure_for(points)
         axes = figure.add_subplot()
         _crosses(axes, points)
         _dots(axes, points)
@@ -167,7 +211,7 @@ def alignment(
             f"n = {len(points)}",
             fontsize=SMALL, fontweight="normal", color=SOFT,
         )  # fmt: skip
-        _name_points(axes, points, (190.0, 140.0))
+        _name_points(axes, points)
     return figure
 
 
@@ -180,7 +224,7 @@ def length_lines(points: Sequence[LengthPoint], *, joined: bool = False) -> Figu
     ordered = sorted(points, key=lambda p: p.tokens)
     tokens = [p.tokens for p in ordered]
     with styled():
-        figure = new_figure(SINGLE, 2.6)
+        figure = new_figure(SINGLE if len(points) <= MOST_NAMES else DOUBLE, 2.6)
         axes = figure.add_subplot()
         for p in ordered:
             axes.plot([p.tokens] * 2, [p.coverage, p.effective], color=PALE, linewidth=1, zorder=1)
@@ -202,11 +246,21 @@ def length_lines(points: Sequence[LengthPoint], *, joined: bool = False) -> Figu
         axes.set_xlabel("Tokens per caption")
         axes.set_ylabel("%")
         figure.legend(loc="outside upper left", ncols=2)
-        tops = [(p.tokens, max(p.coverage, p.effective)) for p in ordered]
-        lows = [(p.tokens, min(p.coverage, p.effective)) for p in ordered]
-        names = [plain(p.name, NAME_CHARS) for p in ordered]
-        spread_labels(axes, tops, names, (200.0, 125.0), avoid=lows)
+        _name_lengths(axes, ordered)
     return figure
+
+
+def _name_lengths(axes: Axes, points: Sequence[LengthPoint]) -> None:
+    tops = [(p.tokens, max(p.coverage, p.effective)) for p in points]
+    lows = [(p.tokens, min(p.coverage, p.effective)) for p in points]
+    if len(points) <= MOST_NAMES:
+        names = [plain(p.name, NAME_CHARS) for p in points]
+        spread_labels(axes, tops, names, (200.0, 125.0), avoid=lows)
+        return
+    for number, (x, y) in zip(_numbers(points), tops, strict=True):
+        axes.annotate(number, (x, y), xytext=(0, 5), textcoords="offset points", ha="center",
+                      fontsize=SMALL)  # fmt: skip
+    _key(axes, [p.name for p in points], [""] * len(points))
 
 
 def gap_lines(points: Sequence[GapPoint]) -> Figure:
