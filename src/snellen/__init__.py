@@ -9,7 +9,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from snellen.api import run, run_async, score_captions, score_captions_async
+    from snellen.api import (
+        compare,
+        compare_async,
+        run,
+        run_async,
+        score_captions,
+        score_captions_async,
+    )
+    from snellen.comparing import Comparison
     from snellen.errors import SnellenError
     from snellen.readers import load_benchmark
     from snellen.results import Run, load_run
@@ -17,8 +25,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Comparison": "snellen.comparing",
     "Run": "snellen.results",
     "SnellenError": "snellen.errors",
+    "compare": "snellen.api",
+    "compare_async": "snellen.api",
     "load_benchmark": "snellen.readers",
     "load_run": "snellen.results",
     "run": "snellen.api",
@@ -28,9 +39,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "Comparison",
     "Run",
     "SnellenError",
     "__version__",
+    "compare",
+    "compare_async",
     "load_benchmark",
     "load_run",
     "run",

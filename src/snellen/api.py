@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from snellen.errors import UsageError
 from snellen.flows import given_rows
@@ -14,6 +14,9 @@ from snellen.planning import RunRequest, make_plan
 from snellen.readers import LoadOptions
 from snellen.results import Run, load_run
 from snellen.runs import execute
+
+if TYPE_CHECKING:
+    from snellen.comparing import Comparison
 
 Speaker = str | Callable[..., Any]
 
@@ -66,6 +69,54 @@ async def score_captions_async(
 ) -> Run:
     """The same as `score_captions`, for callers that have an event loop."""
     return await run_async(benchmark, judge=judge, replies=captions, **words)
+
+
+def compare(
+    runs: Iterable[Run | str | Path],
+    *,
+    metrics: Sequence[str] | None = None,
+    across: Collection[str] = (),
+    common: bool = False,
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Comparison:
+    """Compares runs on the same items in pairs, the later minus the earlier one.
+
+    `runs` are finished runs or their folders. `metrics` are names; None: the main ones of the
+    protocol. `across` names what may differ because it is the question: `judge`, `prompt`,
+    `control`, `hint`, `data`. `common` leaves out items that not all runs have.
+
+    >>> old = score_captions({"cat": "A cat."}, benchmark="mini-reading", judge="embedded")
+    >>> new = score_captions({"cat": "A cat."}, benchmark="mini-reading", judge="embedded")
+    >>> found = compare([old, new]).metric("overall_acc").pairs[0]
+    >>> found.difference, found.p, found.settled
+    (0.0, 1.0, False)
+
+    Raises:
+        ComparisonError: the runs differ in what makes their difference meaningless; it is named.
+        UsageError: there are fewer than two runs, or a name is unknown.
+    """
+    from snellen import comparing
+    from snellen.stats import Resampling
+
+    return comparing.compare(
+        _loaded(runs),
+        metrics=metrics,
+        across=across,
+        common=common,
+        resampling=Resampling(resamples, level, seed),
+    )
+
+
+async def compare_async(runs: Iterable[Run | str | Path], **words: Any) -> Comparison:
+    """The same as `compare`, in a thread, for callers that have an event loop."""
+    return await asyncio.to_thread(compare, runs, **words)
+
+
+def _loaded(runs: Iterable[Run | str | Path]) -> Iterator[Run]:
+    for run_ in runs:
+        yield run_ if isinstance(run_, Run) else load_run(run_)
 
 
 LOAD_WORDS = frozenset(LoadOptions.__dataclass_fields__)

@@ -1,0 +1,141 @@
+"""`snellen compare`: runs on the same items, in pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from snellen.comparing import Comparison
+    from snellen.tables import Table
+
+WORSE = 4
+
+
+@click.command(
+    "compare",
+    epilog="Example: snellen compare runs/old runs/new --fail-if-worse overall_acc --margin 0.01",
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="A metric to compare; the protocol's main ones by default. Repeatable.",
+)
+@click.option(
+    "--by", "dimensions", multiple=True, metavar="DIMENSION", help="Also by this dimension."
+)
+@click.option(
+    "--flips",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="List up to N probes that flipped, each way.",
+)
+@click.option(
+    "--across",
+    multiple=True,
+    metavar="WORD",
+    help="What may differ, since it is the question: judge, prompt, control, hint or data. "
+    "Repeatable.",
+)
+@click.option("--common", is_flag=True, help="Leave out items that not all runs have.")
+@click.option(
+    "--fail-if-worse",
+    metavar="METRIC",
+    help="Exit with 4 where the last run is significantly worse than the first.",
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="How much worse is allowed, in the metric's own unit: 0.01 is one point of a rate.",
+)
+@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
+@click.option("--resamples", type=click.IntRange(100), default=10_000, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
+def command(**words: Any) -> int:
+    """Compare runs on the same items, in pairs: differences, p values, ranks, flipped probes.
+
+    A folder of several runs stands for all of them. A difference is the later run minus the
+    earlier one.
+    """
+    comparison = _compared(words)
+    if words["as_json"]:
+        from snellen.cli.printing import print_json
+
+        print_json(comparison)
+    else:
+        _show(comparison, words)
+    return _verdict(comparison, words)
+
+
+def _compared(words: dict[str, Any]) -> Comparison:
+    from snellen.comparing import compare
+    from snellen.results import find_runs, load_run
+    from snellen.stats import Resampling
+
+    metrics = list(words["metrics"])
+    if words["fail_if_worse"]:
+        metrics = list(dict.fromkeys([words["fail_if_worse"], *metrics]))
+    return compare(
+        (load_run(folder) for folder in find_runs(words["runs"])),
+        metrics=metrics or None,
+        across=words["across"],
+        common=words["common"],
+        resampling=Resampling(words["resamples"], words["level"], words["seed"]),
+    )
+
+
+def _show(comparison: Comparison, words: dict[str, Any]) -> None:
+    from snellen import comparison_tables, tables
+    from snellen.cli.printing import print_table
+
+    put = (lambda t: click.echo(tables.to_markdown(t))) if words["markdown"] else print_table
+    for line in comparison_tables.change_lines(comparison):
+        click.echo(line)
+    for table in _tables(comparison, words):
+        put(table)
+    for note in comparison.notes:
+        if note.startswith("warning:"):
+            click.echo(note, err=True)
+
+
+def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
+    from snellen import comparison_tables
+    from snellen.errors import UsageError
+
+    yield from comparison_tables.tables_of(comparison)
+    available = comparison.metrics[0].pairs[0].by
+    for dimension in words["dimensions"]:
+        if dimension not in available:
+            raise UsageError(
+                f"these runs have no dimension `{dimension}`",
+                hint=f"there are: {', '.join(available) or 'none'}",
+            )
+        yield from comparison_tables.breakdown_tables(comparison, dimension)
+    if words["flips"]:
+        yield from comparison_tables.flip_tables(comparison, words["flips"])
+
+
+def _verdict(comparison: Comparison, words: dict[str, Any]) -> int:
+    """The exit code: 4 where the last run is worse than the first by more than the margin."""
+    from snellen.comparing import is_worse
+
+    metric = words["fail_if_worse"]
+    if not metric:
+        return 0
+    if not is_worse(comparison, metric, margin=words["margin"]):
+        return 0
+    first, last = comparison.runs[0].name, comparison.runs[-1].name
+    beyond = f" by more than {words['margin']:g}" if words["margin"] else ""
+    click.echo(f"{last} is significantly worse than {first} in {metric}{beyond}", err=True)
+    return WORSE
