@@ -31,6 +31,8 @@ def reading_notes(run: Run) -> list[str]:
         notes.append(f"options shuffled with seed {options['option_seed']}")
     if options.get("decide") == "logprob":
         notes.append("the judge's most probable letter counts, not the one that it wrote")
+    if options.get("kept_share") is not None:
+        notes.append(f"captions cut to {100 * float(options['kept_share']):g}% of their length")
     missing = [v for v in run.verdicts.values() if v.reason == NO_CAPTION]
     if missing:
         images = len({v.id for v in missing})

@@ -15,7 +15,7 @@ from snellen.runs import Plan
 from snellen.templates import Template
 
 # Words of `run.json` that say how a run was driven rather than how it was judged.
-_NOT_WORDS = frozenset({"reasks", "replies"})
+_NOT_WORDS = frozenset({"reasks", "replies", "kept_share"})
 
 
 def stored_benchmark(run: Run) -> Benchmark:

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, Entry] = {
     "data": Entry("data", "List, describe and check benchmarks."),
     "endpoint": Entry("endpoint", "Say what an endpoint can do."),
     "rejudge": Entry("rejudge", "Judge the stored replies of a run again."),
+    "lengths": Entry("lengths", "Judge the captions of a run again, cut to several lengths."),
     "compare": Entry("compare", "Compare runs on the same items, in pairs."),
     "judges": Entry("judges", "Compare judges that read the same replies."),
     "align": Entry("align", "Correlate runs with outside ratings."),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     help="rubric: also shut gates, length bias, rubric coverage, consistency, gap and judges, as "
     "far as the runs allow.",
 )
+@click.option("--diagnose", is_flag=True, help="Response patterns, silence, doubtful questions.")
+@click.option("--provider", is_flag=True, help="Latency, tokens, cost, failures and refusals.")
+@click.option("--published", is_flag=True, help="Published rows beside your own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summaries as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
 def command(
@@ -33,10 +36,16 @@ def command(
     studies: bool,
     as_json: bool,
     markdown: bool,
+    **wanted: bool,
 ) -> None:
-    """Print metrics with intervals, breakdowns, counts of unscored probes, and cost."""
+    """Print metrics with intervals, breakdowns, counts of unscored probes, and cost.
+
+    A run given together with its controls (--control blind, --control swapped) gets a table of
+    both, and several models one by the generators of the questions.
+    """
     from snellen import tables
     from snellen.cli.printing import print_json, print_table
+    from snellen.cli.reading_tables import extra_tables
     from snellen.results import find_runs, load_run
 
     loaded = [load_run(path) for path in find_runs(runs)]
@@ -57,6 +66,8 @@ def command(
             for dimension in _chosen(run, dimensions):
                 put(tables.breakdown(run, dimension))
         put(tables.counts_table(same))
+        for table in extra_tables(same, wanted):
+            put(table)
         if studies:
             for table in _studies(same):
                 put(table)
