@@ -34,8 +34,9 @@ _MARK = re.compile(r"<\|image_\d+\|>")
 class Known:
     """What is known of one probe: the verdict of a perfect judge, and what the reply did.
 
-    `treatment` is `stated`, `absent`, `changed` or `negated`; `source` is `dev` or `frozen` (the
-    halves of the labelled material) or `facts`.
+    `treatment` is `stated`, `absent`, `changed` or `negated`; `false` where only that the reply
+    is not so is known. `source` is `dev` or `frozen` (the halves of the labelled material) or
+    `facts`.
     """
 
     truth: str | bool
@@ -96,7 +97,7 @@ def _assessed(trial: Trial) -> _Piece:
         for kind, texts in groups
         for k, text in enumerate(texts)
     ]
-    known = [Known(t, "stated" if t else "changed", trial.half) for t in trial.labels]
+    known = [Known(t, "stated" if t else "false", trial.half) for t in trial.labels]
     item = _item(trial.name, probes, picture=trial.picture)
     return _Piece(item, trial.task.caption, tuple(known))
 
@@ -108,7 +109,7 @@ def _graded(trial: Trial) -> _Piece:
     item = replace(
         _item(trial.name, [probe], picture=trial.picture), text=_MARK.sub("", probe.question)
     )
-    known = Known(truth, "stated" if truth else "changed", trial.half)
+    known = Known(truth, "stated" if truth else "false", trial.half)
     return _Piece(item, trial.task.answer, (known,))
 
 

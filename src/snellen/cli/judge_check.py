@@ -1,0 +1,132 @@
+"""`snellen judge-check`: measures a judge on material whose truth is known."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from snellen.cli.options import driving_options, judge_options, parse_params
+
+if TYPE_CHECKING:
+    from snellen.checkruns import CheckWish, Stopped
+    from snellen.planning import RunRequest
+
+
+@click.command(
+    "judge-check",
+    epilog="Example: snellen judge-check --judge qwen3-32b --judge-url http://127.0.0.1:8001/v1 "
+    "--out checks/qwen3-32b",
+)
+@judge_options
+@click.option(
+    "--from",
+    "source",
+    default="mini-reading",
+    show_default=True,
+    metavar="BENCHMARK",
+    help="The reading benchmark from whose region metadata captions are written.",
+)
+@click.option(
+    "--out", metavar="DIR", help="Where judge_check.json goes; again resumes. [checks/NAME]"
+)
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    type=click.Choice(["reading", "rubric", "direct"]),
+    help="Only this protocol. Repeatable.",
+)
+@click.option(
+    "--repeat",
+    "repeats",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Ask K times, to measure agreement with itself (2; the embedded judge: 1).",
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="N replies of each protocol.")
+@driving_options
+def command(**words: Any) -> int:
+    """Measure a judge on material whose truth is known, before its scores are believed.
+
+    The material is the bundled captioners' replies with the labels of a perfect judge, and
+    captions written from facts that are stated, left out, changed or negated at known rates. The
+    judge gets the requests that a run would send.
+    """
+    from snellen.checkruns import Stopped, check_judge
+    from snellen.checktables import check_tables
+    from snellen.cli.printing import print_json, print_table
+    from snellen.cli.progress import Progress
+
+    request, wish = request_of(words), wish_of(words)
+    if words["dry_run"]:
+        return _forecast(request, wish, as_json=words["as_json"])
+    progress = None if words["quiet"] else Progress
+    found = asyncio.run(check_judge(request, wish, progress=progress))
+    if isinstance(found, Stopped):
+        return _stopped(found)
+    if words["as_json"]:
+        print_json(found)
+    else:
+        for table in check_tables(found):
+            print_table(table)
+    click.echo(f"written: {wish.out / 'judge_check.json'}", err=True)
+    return 0
+
+
+def request_of(words: dict[str, Any]) -> RunRequest:
+    """The judge and how it is driven, as a request for runs."""
+    from snellen.planning import RunRequest
+
+    return RunRequest(
+        "",
+        "",
+        judge_params=parse_params(words["judge_params"]),
+        **{
+            key: words[key]
+            for key in (
+                "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
+                "judge_prompt", "config", "concurrency", "max_cost", "max_tries", "reasks", "cache",
+            )
+        },
+    )  # fmt: skip
+
+
+def wish_of(words: dict[str, Any]) -> CheckWish:
+    """What the judge is checked on."""
+    from snellen.checkruns import PROTOCOLS, CheckWish
+
+    embedded = words["judge"] == "embedded"
+    names = words["judge"] if isinstance(words["judge"], str) else "+".join(words["judge"])
+    return CheckWish(
+        Path(words["out"] or f"checks/{names.replace('/', '_') or 'judge'}"),
+        protocols=words["protocols"] or PROTOCOLS,
+        source=words["source"],
+        repeats=words["repeats"] or (1 if embedded else 2),
+        limit=words["limit"],
+        seed=words["seed"],
+    )
+
+
+def _stopped(found: Stopped) -> int:
+    from snellen.cli.run import resume_command
+
+    error = found.finished.error
+    if error is not None:
+        click.echo(f"error: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)
+    click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+    return found.finished.exit_code
+
+
+def _forecast(request: RunRequest, wish: CheckWish, *, as_json: bool) -> int:
+    from snellen.checkruns import plans
+    from snellen.cli.dry import print_forecast
+
+    for plan in plans(request, wish):
+        print_forecast(plan, as_json=as_json)
+    return 0
