@@ -81,13 +81,24 @@ def _recorded(plan: Plan, spec: RunSpec) -> dict[str, Any]:
 
 
 def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Options:
-    """The options with stored prompts in place of the bundled ones, purpose by purpose."""
-    used = options.prompts
+    """The options with stored prompts in place of the bundled ones, where they do the same job.
+
+    With other options than the run's a purpose may be served by another kind of prompt (one
+    statement a call, several questions a call): that one stays the bundled one.
+    """
     changed = {
-        field.name: Template(prompts[purpose].name, prompts[purpose].text)
-        for purpose, template in used.items()
+        field.name: stored
+        for purpose, template in options.prompts.items()
         if purpose in prompts
+        for stored in [Template(prompts[purpose].name, prompts[purpose].text)]
+        if purpose == "reply" or _is_alike(stored, template)
         for field in fields(options)
         if getattr(options, field.name) is template
     }
     return replace(options, **changed)  # type: ignore[arg-type]
+
+
+def _is_alike(stored: Template, template: Template) -> bool:
+    if stored.name == template.name:
+        return True
+    return bool(stored.fields) and stored.fields == template.fields
