@@ -155,7 +155,10 @@ class ChatClient:
                 self._knows_soft = self._knows_soft or isinstance(answer, Reply)
                 return answer
             if not self._learn(answer, draft.params, dialect):
-                return await self._without_soft(draft, self._explain(answer, draft.params))
+                failure = self._explain(answer, draft.params)
+                if self._named(answer, draft.params):
+                    return failure
+                return await self._without_soft(draft, failure)
 
     def _learn(self, refusal: Refusal, params: Mapping[str, Any], used: Dialect) -> bool:
         """Whether to ask again: this call has learnt something, or another did meanwhile."""
@@ -247,12 +250,17 @@ class ChatClient:
         """The failure that a refusal stands for, with what to do about a refused parameter."""
         url = public_url(str(self._chat))
         failure = read_failure(refusal, url=url, secrets=self._secrets)
-        words = read_error(refusal.body).words
-        named = [name for name, value in params.items() if is_named(words, name, value)]
+        named = self._named(refusal, params)
         if failure.kind != "bad_parameter" or not named:
             return failure
         hint = f"`{named[0]}` is refused (move it to soft_params to go without): {failure.message}"
         return replace(failure, message=one_line(hint))
+
+    @staticmethod
+    def _named(refusal: Refusal, params: Mapping[str, Any]) -> list[str]:
+        """The body fields that a refusal names."""
+        words = read_error(refusal.body).words
+        return [name for name, value in params.items() if is_named(words, name, value)]
 
     async def list_models(self) -> tuple[str, ...] | CallFailure:
         """The names that the endpoint's model list holds, in its order."""

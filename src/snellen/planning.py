@@ -111,6 +111,8 @@ def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
     settings = load_settings(request.config)
     model = bind_model(request, settings, rules)
     judge = bind_judge(request, benchmark, settings)
+    if request.max_cost is not None:
+        _check_prices(model, judge)
     return Plan(
         benchmark=benchmark,
         options=options,
@@ -130,6 +132,23 @@ def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
         rules=rules,
         settings=recorded_options(request, benchmark),
     )
+
+
+def _check_prices(*parties: Bound) -> None:
+    """A budget is only kept where every endpoint's prices are known.
+
+    Raises:
+        UsageError: an endpoint that will be called has no price.
+    """
+    for bound in parties:
+        endpoint = bound.binding.endpoint
+        unknown = endpoint.price_in_usd is None or endpoint.price_out_usd is None
+        if unknown and endpoint.url.startswith("http"):
+            raise UsageError(
+                f"--max-cost needs the prices of {endpoint.name}",
+                hint=f"set price_in_usd and price_out_usd in [models.{endpoint.name}] of "
+                "snellen.toml; 0 for one that costs nothing",
+            )
 
 
 def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:

@@ -217,9 +217,13 @@ class FakeServer:
         now_s, headers = time.monotonic(), dict(http.headers)
         self.requests.append(Seen(http.path, body, headers, now_s, fault, http.query_string))
 
+    def _lets_in(self, http: web.Request) -> bool:
+        key = self.behaviour.key
+        return not key or http.headers.get("Authorization") == f"Bearer {key}"
+
     def _refuse(self, http: web.Request, body: Body) -> web.Response | None:
         b, pictures = self.behaviour, picture_uris(body)
-        if b.key and http.headers.get("Authorization") != f"Bearer {b.key}":
+        if not self._lets_in(http):
             return error_response(401, "Incorrect API key", code="invalid_api_key")
         if body.get("model") not in b.models:
             said = f"The model `{body.get('model')}` does not exist"
@@ -280,6 +284,8 @@ class FakeServer:
 
     async def _models(self, http: web.Request) -> web.Response:
         self._note(http, {})
+        if not self._lets_in(http):
+            return error_response(401, "Incorrect API key", code="invalid_api_key")
         return web.json_response({"data": [{"id": name} for name in self.behaviour.models]})
 
     async def _embeddings(self, http: web.Request) -> web.Response:
