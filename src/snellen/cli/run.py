@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 MINI = ("mini-reading", "mini-rubric", "mini-direct")
 SECRETS = ("--api-key", "--judge-key")
+INTERRUPTED = 130
+# What stands between a URL's scheme and its host, and values of its query that may be keys.
+_CREDENTIALS = re.compile(
+    r"(https?://)[^/?#\s]*(?=@)|([?&][^=&\s]*(?:key|token|secret|sig|auth|passw)[^=&\s]*=)[^&#\s]+",
+    re.IGNORECASE,
+)
 
 
 @click.command(
@@ -164,6 +171,8 @@ def command(**words: Any) -> int:
     code = 0
     for request in requests_of(words):
         code = max(code, run_one(request, words))
+        if code == INTERRUPTED:
+            break
     return code
 
 
@@ -288,7 +297,11 @@ def run_plan(plan: Plan, words: dict[str, Any]) -> int:
     _calm_garbage_collection()
     total = len(plan.benchmark.items) * plan.repeats
     progress = None if words["quiet"] else Progress(plan.benchmark.name, total)
-    finished = asyncio.run(execute(plan, progress=progress))
+    try:
+        finished = asyncio.run(execute(plan, progress=progress))
+    except KeyboardInterrupt:  # before the first call, or after the last
+        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+        return INTERRUPTED
     show_finished(finished, as_json=words["as_json"])
     return finished.exit_code
 
@@ -334,10 +347,12 @@ def show_finished(finished: Finished, *, as_json: bool) -> None:
 
 
 def resume_command(argv: list[str]) -> str:
-    """The command to type again; keys given on the command line are left out.
+    """The command to type again; keys given on the command line or in a URL are left out.
 
     >>> resume_command(["snellen", "run", "--api-key", "secret", "x"])
     'snellen run --api-key ... x'
+    >>> resume_command(["snellen", "run", "--api-url=http://me:secret@host/v1"])
+    'snellen run --api-url=http://...@host/v1'
     """
     words = ["snellen", *argv[1:]]
     for k, word in enumerate(words):
@@ -346,4 +361,5 @@ def resume_command(argv: list[str]) -> str:
                 words[k + 1] = "..."
             elif word.startswith(secret + "="):
                 words[k] = f"{secret}=..."
-    return " ".join(w if w == "..." or w.endswith("=...") else shlex.quote(w) for w in words)
+    safe = [_CREDENTIALS.sub(lambda m: f"{m[1] or m[2]}...", word) for word in words]
+    return " ".join(w if "..." in w else shlex.quote(w) for w in safe)
