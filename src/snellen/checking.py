@@ -22,6 +22,7 @@ from snellen.protocols.reading import ReadingOptions, show_options
 from snellen.records import ProtocolName, Verdict
 from snellen.results import Party
 from snellen.stats import Resampling, intervals
+from snellen.tallies import ratio
 
 SCHEMA = 1
 RESAMPLES = 4_000
@@ -232,9 +233,7 @@ def clustered_rates(
     tally = np.stack([np.bincount(cluster, weights=m, minlength=n) for m in columns], axis=1)
 
     def shares(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values: NDArray[np.float64] = sums[..., 1::2] / sums[..., ::2]
-        return values
+        return ratio(sums[..., 1::2], sums[..., ::2])
 
     found = intervals(tally, shares, rates=[True] * len(wanted), resampling=Resampling(RESAMPLES))
     totals = tally.sum(axis=0).astype(int)
