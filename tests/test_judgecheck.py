@@ -34,8 +34,8 @@ FILES = {
         {"id": "dog", "must_right": ["Says dog."], "easy_wrong": []},
     ],
     "direct/questions": [
-        {"index": 0, "problem": "What?", "answer": "a cat"},
-        {"index": 1, "problem": "What?", "answer": "a dog"},
+        {"index": 0, "problem": "What?", "image": ["cat.png"], "answer": "a cat"},
+        {"index": 1, "problem": "What?", "image": ["dog.png"], "answer": "a dog"},
     ],
     "paraphrases/reading": [
         {"question_id": "dog-1", "question": "Which shade?", "options": QUESTION["options"]}

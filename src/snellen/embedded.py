@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from pathlib import Path
 
 from snellen import grading, reading, statements
 from snellen.encoder import Encoder
 from snellen.evidence import Vectors
-from snellen.keys import digest_of
+from snellen.keys import digest, digest_of
 from snellen.language import foreign_language
 from snellen.records import (
     Answer,
@@ -27,7 +28,21 @@ from snellen.records import (
 )
 from snellen.words import normalise
 
-RULES_VERSION = "1"
+_RULES = (
+    "embedded",
+    "encoder",
+    "evidence",
+    "grading",
+    "language",
+    "quantities",
+    "reading",
+    "statements",
+    "thesaurus",
+    "wordpiece",
+    "words",
+)
+_RULE_FILES = tuple(f"{name}.py" for name in _RULES)
+_DATA_FILES = ("data/embedded/vocab.txt.gz", "data/embedded/thesaurus.txt.gz")
 
 _Batch = list[tuple[Task, asyncio.Future[Answer]]]
 
@@ -123,14 +138,14 @@ class EmbeddedJudge:
 
 
 def _version(weights: str) -> str:
-    parts = [
-        RULES_VERSION,
-        weights,
-        reading.OPTION_WEIGHTS,
-        reading.STATED_WEIGHTS,
-        statements.SUPPORT_WEIGHTS,
-    ]
-    return f"{RULES_VERSION}-{digest_of(parts)[:12]}"
+    """A short hash of all that decides: the rules' own text, their data and weights, the encoder.
+
+    Hashing the text means that no change of a rule can forget to change the version.
+    """
+    package = resources.files("snellen")
+    texts = [digest((package / name).read_bytes()) for name in (*_RULE_FILES, *_DATA_FILES)]
+    fitted = [reading.OPTION_WEIGHTS, reading.STATED_WEIGHTS, statements.SUPPORT_WEIGHTS]
+    return digest_of([weights, texts, fitted])[:12]
 
 
 def _texts(task: Task) -> Iterable[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snellen.grading import RIVALS
+from snellen.thesaurus import kin_among
 from snellen.words import NEGATIONS, STOP_WORDS, clauses, sentences, stem, tokens
 
 Array = NDArray[np.float32]
@@ -109,7 +110,7 @@ def terms_of(text: str) -> tuple[str, ...]:
     return tuple(reversed(by_stem.values()))
 
 
-def likeness(terms: Sequence[str], words: Sequence[str], vectors: Vectors) -> Array:
+def likeness(terms: Sequence[str], words: tuple[str, ...], vectors: Vectors) -> Array:
     """How alike terms and words are, from 0 (unrelated) to 1 (the same stem), of shape (t, w)."""
     if not terms or not words:
         return np.zeros((len(terms), len(words)), np.float32)
@@ -118,6 +119,8 @@ def likeness(terms: Sequence[str], words: Sequence[str], vectors: Vectors) -> Ar
     stems = [stem(w) for w in words]
     for row, term in enumerate(terms):
         own, rivals = stem(term), _rivals_of(stem(term))
+        for place, like in kin_among(term, words):
+            ramp[row, place] = max(ramp[row, place], like)
         # Numbers, and words that exclude each other, are unlike whatever their vectors say.
         ramp[row] *= not term[0].isdigit()
         ramp[row] *= np.array([s not in rivals for s in stems])
