@@ -97,6 +97,7 @@ def test_blind_gives_an_empty_caption_and_no_way_out(folder: str) -> None:
     assert "E. " not in text
     assert "Cannot be determined" not in text
     assert [v.correct for v in outcome.verdicts] == [True, False]
+    assert (outcome.reply.reply, outcome.reply.variant) == ("", "blind")
 
 
 def test_blind_does_not_take_e_for_an_answer(folder: str) -> None:
@@ -168,6 +169,7 @@ def test_the_table_sets_the_controls_beside_the_real_score(folder: str, tmp_path
     assert shown["swapped"] == ("50.0", "50.0", "100.0")
     assert shown["its own, no-leak questions"] == ("100.0", "100.0", "100.0")
     assert table.rows[-1][-1] == "3"
+    assert any("guessing alone would flag 2" in note for note in table.notes)
     assert any("swapped above blind: -12.5" in note for note in table.notes)
     assert any("several --option-order" in note for note in table.notes)
 

@@ -6,6 +6,7 @@ another picture's caption and may abstain: what is right there above blind leaks
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -197,8 +198,18 @@ def _notes(case: Controlled, found: Mapping[Question, Leak]) -> tuple[str, ...]:
         notes.append(f"leaking: {hits} of {n} questions are answered right from other captions")
     if case.blind and case.swapped:
         above = _difference(_pooled(case.blind), _pooled(case.swapped))
-        notes.append(f"leakage, swapped above blind: {above} points of overall accuracy")
+        notes.append(f"swapped above blind: {above} points of overall accuracy; above 0 leaks")
     return tuple(notes)
+
+
+def _flagged_by_chance(sizes: Sequence[int], orders: int) -> float:
+    """How many questions of these numbers of options a guesser has right in most orders."""
+    most = range(orders // 2 + 1, orders + 1)
+    return sum(
+        math.comb(orders, hits) * (1 / k) ** hits * (1 - 1 / k) ** (orders - hits)
+        for k in sizes
+        for hits in most
+    )
 
 
 def leaks_table(case: Controlled) -> Table:

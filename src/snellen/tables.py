@@ -89,7 +89,7 @@ def title_of(name: str) -> str:
 def leaderboard(runs: Sequence[Run]) -> Table:
     """All metrics of runs of one protocol, the best headline first, each with its interval."""
     protocol = runs[0].protocol
-    summaries = [(run.name, summary_of(run)) for run in runs]
+    summaries = [(label_of(run), summary_of(run)) for run in runs]
     summaries.sort(key=lambda entry: -_headline(entry[1], protocol.headline))
     names = list(summaries[0][1].metrics)
     rows = tuple(
@@ -103,6 +103,12 @@ def leaderboard(runs: Sequence[Run]) -> Table:
     columns = ("Model", *(title_of(n) for n in names), "Scored")
     title = f"{runs[0].spec.benchmark}: judge {runs[0].spec.judge.name}"
     return Table(title, columns, rows, _notes([s for _, s in summaries]))
+
+
+def label_of(run: Run) -> str:
+    """The model's name, with the control behind it where the run is one."""
+    control = run.spec.options.get("control")
+    return f"{run.name} ({control})" if control and control != run.name else run.name
 
 
 def summary_of(run: Run) -> Summary:

@@ -23,7 +23,7 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
         yield from _control_tables(runs)
         yield from _question_tables(own, diagnose=wanted["diagnose"])
     if wanted["provider"]:
-        yield providers.provider_table(runs)
+        yield providers.provider_table(own or runs)
     if wanted["published"]:
         yield published.published_table(own or runs)
 

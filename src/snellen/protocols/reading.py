@@ -135,11 +135,9 @@ def show_options(probe: Probe, options: ReadingOptions) -> Shown:
 
 def read_item(item: Item, options: ReadingOptions, repeat: int = 0) -> Flow[Outcome]:
     """The whole protocol for one picture: a caption, then a verdict on each question."""
-    if options.control == "blind":
-        row = ReplyRow(item.id, "", status="ok", repeat=repeat, variant="blind")
-    else:
-        request = describe(item.images, options.describe)
-        [row] = yield [ask_model(request, item.id, repeat=repeat, given=options.given)]
+    request = describe(item.images, options.describe)
+    given = _nothing(item, repeat) if options.control == "blind" else options.given
+    [row] = yield [ask_model(request, item.id, repeat=repeat, given=given)]
     settled = settle_without_judge(item, row, options)
     if settled is not None:
         return Outcome(row, settled)
@@ -150,6 +148,11 @@ def read_item(item: Item, options: ReadingOptions, repeat: int = 0) -> Flow[Outc
         return Outcome(row, tuple(v for verdicts in nested for v in verdicts))
     verdicts = yield [read_one(item, probe, row, options) for probe in item.probes]
     return Outcome(row, tuple(verdicts))
+
+
+def _nothing(item: Item, repeat: int) -> Given:
+    """An empty caption that is judged all the same."""
+    return {(item.id, repeat): ReplyRow(item.id, "", repeat=repeat, variant="blind")}
 
 
 def settle_without_judge(
