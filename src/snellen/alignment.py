@@ -179,12 +179,13 @@ def check_runs(runs: Sequence[Run]) -> None:
         )
     seen: dict[str, Run] = {}
     for run in runs:
-        other = seen.setdefault(run.name, run)
-        if other is not run:
+        other = seen.get(run.name)
+        if other is not None:
             raise UsageError(
                 f"{other.folder} and {run.folder} are both of {run.name}",
                 hint="give one run a model",
             )
+        seen[run.name] = run
 
 
 def match_names(models: Iterable[str], external: Scores) -> dict[str, float]:
