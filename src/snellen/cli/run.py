@@ -362,4 +362,4 @@ def resume_command(argv: list[str]) -> str:
             elif word.startswith(secret + "="):
                 words[k] = f"{secret}=..."
     safe = [_CREDENTIALS.sub(lambda m: f"{m[1] or m[2]}...", word) for word in words]
-    return " ".join(w if "..." in w else shlex.quote(w) for w in safe)
+    return shlex.join(safe)
