@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from snellen.checking import JudgeCheck, Position, ProtocolCheck, Rate
-from snellen.tables import Table
+from snellen.results import Run
+from snellen.tables import Table, number, summary_of, title_of
 
 RATE_TITLES: Mapping[str, str] = {
     "accuracy": "right, of all",
@@ -43,6 +44,27 @@ def check_tables(check: JudgeCheck) -> Iterator[Table]:
         if found.position is not None:
             yield position_table(found.position)
     yield effort_table(check)
+
+
+def sensitivity_table(run: Run) -> Table | None:
+    """How far an attached check's errors could move a run's numbers; None without ranges."""
+    found = summary_of(run).extra.get("judge_check")
+    if not found or not found.get("ranges"):
+        return None
+    rows = tuple(
+        (
+            title_of(name),
+            number(name, one["raw"]),
+            f"{number(name, one['low'])} to {number(name, one['high'])}",
+        )
+        for name, one in found["ranges"].items()
+    )
+    notes = (
+        f"under the errors that the check of {found['judge']} measured ({found['at'][:10]}); "
+        "a sensitivity range, not a corrected score: for that, `snellen audit`",
+    )
+    columns = ("Metric", "As judged", "Could be")
+    return Table(f"{run.name}: sensitivity to the judge's errors", columns, rows, notes)
 
 
 def written(rate: Rate | None, *, short: bool = False) -> str:

@@ -32,6 +32,7 @@ from snellen.settings import (
 )
 
 if TYPE_CHECKING:
+    from snellen.checking import JudgeCheck
     from snellen.embedded import EmbeddedJudge
 
 EMBEDDED = "embedded"
@@ -131,7 +132,21 @@ def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
         max_unscored=request.max_unscored,
         rules=rules,
         settings=recorded_options(request, benchmark),
+        judge_check=attached_check(request),
     )
+
+
+def attached_check(request: RunRequest) -> JudgeCheck | None:
+    """The judge check that a request attaches to its run.
+
+    Raises:
+        DataError: the file is no judge check.
+    """
+    if request.judge_check is None:
+        return None
+    from snellen.checking import read_check
+
+    return read_check(request.judge_check)
 
 
 def _check_prices(*parties: Bound) -> None:

@@ -37,6 +37,7 @@ from snellen.swapping import gather, is_swapped, swapped_options
 
 if TYPE_CHECKING:
     from snellen.cache import ResponseCache
+    from snellen.checking import JudgeCheck
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ class Plan:
     """A run as it was asked for: what is evaluated, by whom, where to, and how it is driven.
 
     `replies_from` names the run whose replies are judged again, and `image_preparation` what its
-    pictures went through; both are empty otherwise.
+    pictures went through; both are empty otherwise. `judge_check` is what is known of the judge.
     """
 
     benchmark: Benchmark
@@ -68,6 +69,7 @@ class Plan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     replies_from: str = ""
     image_preparation: str = ""
+    judge_check: JudgeCheck | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def spec_of(plan: Plan) -> RunSpec:
         purpose: PromptRecord(template.name, template.sha256, template.text)
         for purpose, template in plan.options.prompts.items()
     }
-    return RunSpec(
+    spec = RunSpec(
         benchmark=bench.name,
         protocol=bench.protocol,
         data_digest=bench.digest,
@@ -176,6 +178,11 @@ def spec_of(plan: Plan) -> RunSpec:
         replies_from=plan.replies_from,
         sessions=(Session(now(), snellen.__version__, platform.python_version()),),
     )
+    if plan.judge_check is None:
+        return spec
+    from snellen.sensitivity import attachment
+
+    return replace(spec, judge_check=attachment(plan.judge_check, spec))
 
 
 def open_folder(spec: RunSpec, folder: Path) -> tuple[RunSpec, tuple[str, ...]]:
@@ -189,7 +196,9 @@ def open_folder(spec: RunSpec, folder: Path) -> tuple[RunSpec, tuple[str, ...]]:
         return spec, ()
     stored = read_spec(folder)
     notices = _check_same(stored, spec, folder)
-    return replace(spec, sessions=(*stored.sessions, *spec.sessions)), notices
+    check = stored.judge_check if spec.judge_check is None else spec.judge_check
+    sessions = (*stored.sessions, *spec.sessions)
+    return replace(spec, sessions=sessions, judge_check=check), notices
 
 
 def _check_same(stored: RunSpec, wanted: RunSpec, folder: Path) -> tuple[str, ...]:

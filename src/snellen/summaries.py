@@ -181,6 +181,10 @@ def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
     if run.spec.protocol == "rubric":
         extra |= gating.gate_extra(run, table)
     extra |= reading_notes.calibration_extra(run)
+    if run.spec.judge_check is not None:
+        from snellen.sensitivity import judge_check_extra
+
+        extra |= judge_check_extra(run, table)
     return extra
 
 
@@ -198,4 +202,8 @@ def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
     notes += reading_notes.reading_notes(run)
     if run.spec.protocol == "rubric":
         notes += gating.gate_notes(extra)
+    if "judge_check" in extra:
+        from snellen.sensitivity import judge_check_notes
+
+        notes += judge_check_notes(extra)
     return tuple(notes)

@@ -44,6 +44,7 @@ def command(
     both, and several models one by the generators of the questions.
     """
     from snellen import tables
+    from snellen.checktables import sensitivity_table
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.reading_tables import extra_tables
     from snellen.results import find_runs, load_run
@@ -65,6 +66,9 @@ def command(
         for run in same:
             for dimension in _chosen(run, dimensions):
                 put(tables.breakdown(run, dimension))
+        for found in map(sensitivity_table, same):
+            if found is not None:
+                put(found)
         put(tables.counts_table(same))
         for table in extra_tables(same, wanted):
             put(table)
