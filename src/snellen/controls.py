@@ -187,7 +187,8 @@ def _notes(case: Controlled, found: Mapping[Question, Leak]) -> tuple[str, ...]:
     if case.blind:
         orders, hits = len(case.blind), sum(leak.is_guessable for leak in found.values())
         notes.append(
-            f"guessable: {hits} of {n} questions are right blind in most of {orders} orders"
+            f"guessable: {hits} of {n} questions, right blind in most of {orders} orders "
+            f"(guessing alone would flag {_flagged_by_chance(sizes, orders):.0f})"
         )
         if orders < FEW_ORDERS:
             notes.append(
