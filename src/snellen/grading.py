@@ -450,11 +450,12 @@ def _rejected(case: _Case) -> str | None:
         return None
     mine, theirs = (frozenset(stem(w) for w in s if w not in STOP_WORDS) for s in (wanted, other))
     # Of two alternatives that an answer names, it takes the first: "the cup is larger than ...".
-    for word in words_of(case.answer):
+    said = words_of(case.answer)
+    for place, word in enumerate(said):
         if stem(word) in mine - theirs:
             return None
         if stem(word) in theirs - mine:
-            return word
+            return None if _is_under_negation(said[:place]) else word
     return None
 
 

@@ -278,6 +278,8 @@ def stem(word: str) -> str:
 def _strip_ending(word: str) -> str:
     if len(word) <= 3 or not word.isalpha():
         return word
+    if word.endswith("xes"):
+        return word[:-2]
     for ending, rest in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             short = word[: -len(ending)] + rest
@@ -300,7 +302,6 @@ _ENDINGS = (
     ("sses", "ss"),
     ("ches", "ch"),
     ("shes", "sh"),
-    ("xes", "x"),
     ("ss", "ss"),
     ("us", "us"),
     ("is", "is"),
