@@ -58,7 +58,7 @@ def score_captions(
     """Scores captions that exist already, by image id; no model is called.
 
     >>> done = score_captions({"cat": "A tabby cat."}, benchmark="mini-reading", judge="embedded")
-    >>> done.summary.metrics["coverage"].value < 0.5
+    >>> done.summary.metrics["coverage"].scored < 0.5
     True
     """
     return run(benchmark, judge=judge, replies=captions, **words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,6 +84,8 @@ def _compared(words: dict[str, Any]) -> Comparison:
     from snellen.results import find_runs, load_run
     from snellen.stats import Resampling
 
+    # Rows by the hundred thousand are read and none is a part of a cycle.
+    gc.set_threshold(50_000, 50, 100)
     metrics = list(words["metrics"])
     if words["fail_if_worse"]:
         metrics = list(dict.fromkeys([words["fail_if_worse"], *metrics]))
