@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,11 +261,25 @@ def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) ->
     return _remote(endpoint, PictureRules())
 
 
+@cache
 def embedded_judge() -> EmbeddedJudge:
-    """The offline judge, imported late since it brings an ONNX runtime."""
+    """The offline judge of this process: what it has embedded once serves all runs.
+
+    It is imported late, since it brings an ONNX runtime.
+    """
     from snellen.embedded import EmbeddedJudge
 
     return EmbeddedJudge(model_path=encoder_path())
+
+
+class _KeptOpen:
+    """A caller that outlives the run that uses it."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.call = caller.call
+
+    async def close(self) -> None:
+        """Leaves the caller open for the next run."""
 
 
 def bind_embedded() -> Bound:
@@ -274,7 +289,8 @@ def bind_embedded() -> Bound:
         EMBEDDED, url="embedded:", model=judge.version, concurrency=EMBEDDED_AT_ONCE
     )
     party = Party(EMBEDDED, model=judge.version, fidelity=judge.fidelity)
-    return Bound(party, Binding(judge, endpoint, cacheable=False, shares_prefix=False))
+    kept = _KeptOpen(judge)
+    return Bound(party, Binding(kept, endpoint, cacheable=False, shares_prefix=False))
 
 
 def _remote(endpoint: Endpoint, rules: PictureRules) -> Bound:

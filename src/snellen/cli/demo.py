@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from snellen.judgecheck import JudgeRow
     from snellen.results import Run
 
 
@@ -34,7 +35,7 @@ def command(out: str) -> int:
         code = max(code, worst)
         folders += [run.folder for run in runs]
         print_table(leaderboard(runs))
-    print_fidelity()
+    print_fidelity(Path(out) / "fidelity.json")
     report = write_demo_report(folders, Path(out) / "report.html")
     say_next(out, report, time.monotonic() - started)
     return code
@@ -62,21 +63,60 @@ def evaluate(protocol: str, out: Path) -> tuple[list[Run], int]:
             replies=given_rows(load_replies(file)),
             cache=False,
         )
+        start_anew_if_outdated(request.out, benchmark)
         finished = asyncio.run(execute(make_plan(request)))
         runs.append(load_run(finished.folder))
         worst = max(worst, finished.exit_code)
     return runs, worst
 
 
-def print_fidelity() -> None:
-    """Prints how good the embedded judge is, measured on labels of a perfect judge."""
-    from snellen.bundle import MINI
-    from snellen.cli.printing import print_table
-    from snellen.judgecheck import measure
+def start_anew_if_outdated(folder: str | Path, benchmark: str) -> None:
+    """Removes a demo run that another version of the judge or the benchmark has made."""
+    import shutil
+
     from snellen.planning import embedded_judge
+    from snellen.readers import load_benchmark
+    from snellen.results import read_spec
+
+    path = Path(folder)
+    if not (path / "run.json").exists():
+        return
+    spec = read_spec(path)
+    same_judge = spec.judge.model == embedded_judge().version
+    same_data = spec.data_digest == load_benchmark(benchmark).digest
+    if spec.benchmark == benchmark and not (same_judge and same_data):
+        click.echo(f"notice: {path} is of another version and is made anew", err=True)
+        shutil.rmtree(path)
+
+
+def print_fidelity(file: Path) -> None:
+    """Prints how good the embedded judge is, measured on labels of a perfect judge."""
+    from snellen.cli.printing import print_table
     from snellen.tables import fidelity_table
 
-    print_table(fidelity_table(asyncio.run(measure(embedded_judge(), MINI))))
+    print_table(fidelity_table(measured_once(file)))
+
+
+def measured_once(file: Path) -> list[JudgeRow]:
+    """The embedded judge's measurement, kept in a file for as long as judge and material stay."""
+    import msgspec
+
+    from snellen.bundle import MINI
+    from snellen.judgecheck import JudgeRow, measure
+    from snellen.keys import digest
+    from snellen.planning import embedded_judge
+    from snellen.results import write_json
+
+    judge = embedded_judge()
+    material = sorted(MINI.rglob("*.jsonl"))
+    version = digest(judge.version + "".join(digest(path.read_bytes()) for path in material))
+    if file.exists():
+        kept = msgspec.json.decode(file.read_bytes())
+        if kept.get("version") == version:
+            return msgspec.convert(kept["rows"], list[JudgeRow])
+    rows = asyncio.run(measure(judge, MINI))
+    write_json(file, {"schema": 1, "version": version, "rows": rows})
+    return rows
 
 
 def write_demo_report(folders: list[Path], path: Path) -> Path | None:

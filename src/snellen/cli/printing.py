@@ -26,11 +26,20 @@ def print_table(table: Table) -> None:
     )
     for k, name in enumerate(table.columns):
         drawn.add_column(Text(name), justify="left" if k == 0 else "right", overflow="fold")
-    for row in table.rows:
+    for row in _stacked(table, console.width):
         drawn.add_row(*(Text(cell) for cell in row))
     console.print(drawn)
     for note in table.notes:
         console.print(Text(f"  {note}", style="dim"))
+
+
+def _stacked(table: Table, width: int) -> list[tuple[str, ...]]:
+    """The rows, with intervals below their numbers where one line would not hold them all."""
+    rows = [table.columns, *table.rows]
+    widest = sum(max(len(row[k]) for row in rows) + 3 for k in range(len(table.columns)))
+    if widest <= width:
+        return list(table.rows)
+    return [tuple(cell.replace(" [", "\n[") for cell in row) for row in table.rows]
 
 
 def print_json(value: Any) -> None:
