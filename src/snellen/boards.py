@@ -8,6 +8,7 @@ from typing import Any
 from snellen.results import Run, Summary
 from snellen.tables import Table, leaderboard, number, summary_of, title_of, with_interval
 
+LOW_SUFFIX = " (low fidelity)"
 DIMENSION_TITLES: Mapping[str, str] = {"l1": "domain", "error_category": "capability"}
 
 
@@ -46,7 +47,7 @@ def _value(run: Run, name: str) -> float | None:
 
 def labelled(run: Run) -> str:
     """A run's name, and low fidelity with it."""
-    return run.name + (" (low fidelity)" if run.spec.judge.fidelity == "low" else "")
+    return run.name + (LOW_SUFFIX if run.spec.judge.fidelity == "low" else "")
 
 
 def _places(shown: Sequence[str], better: int) -> list[int]:

@@ -15,6 +15,7 @@ from typing import NewType
 
 import msgspec
 
+from snellen.boards import LOW_SUFFIX
 from snellen.tables import Table
 
 Html = NewType("Html", str)
@@ -94,7 +95,7 @@ def table_element(table: Table, *, low: frozenset[str] = frozenset(), label: str
     head = element(
         "tr",
         *(
-            element("th", text(name), _badge(name in low), scope="col", class_=kind)
+            element("th", *_named(name, name in low), scope="col", class_=kind)
             for name, kind in zip(table.columns, kinds, strict=True)
         ),
     )
@@ -126,9 +127,10 @@ def _row(
     low: frozenset[str],
 ) -> Html:
     first = row[0]
-    cells = [element("th", text(first), _badge(first in low), scope="row")]
+    cells = [element("th", *_named(first, first in low), scope="row")]
     for k, cell in enumerate(row[1:], 1):
         is_low = (first in low or columns[k] in low) and _is_number(cell)
+        is_low = is_low and columns[k] not in COUNTS
         kind = " ".join(filter(None, [kinds[k], PLACES.get(places[k], "")]))
         cells.append(_cell(cell, kind, is_low=is_low))
     return element("tr", *cells)
@@ -148,10 +150,13 @@ def _cell(cell: str, kind: str, *, is_low: bool) -> Html:
     return element("td", shown, badge, small, class_=kind)
 
 
+COUNTS = frozenset({"Models", "Items", "Scored", "n"})
 LOW = "low fidelity: the embedded judge read these replies; not comparable with published numbers"
 
 
-def _badge(is_low: bool) -> Html:
+def _named(name: str, is_low: bool) -> tuple[Html, ...]:
+    """A name, and where its numbers are of low fidelity a badge instead of the words."""
     if not is_low:
-        return Html("")
-    return element("span", text("low fidelity"), class_="badge low", title=LOW)
+        return (text(name),)
+    badge = element("span", text("low fidelity"), class_="badge low", title=LOW)
+    return text(name.removesuffix(LOW_SUFFIX)), badge

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snellen.figures.series import Series, labels_of, percent
 from snellen.figures.style import DOUBLE, INK, SMALL, new_figure, plain, readable, styled, wrapped
@@ -31,7 +31,7 @@ def heat_map(series: Sequence[Series], *, title: str = "Score, %") -> Figure:
                 if not math.isnan(value):
                     axes.text(
                         column, row, f"{value:.1f}", ha="center", va="center_baseline",
-                        fontsize=SMALL, color=_ink_on(drawn.to_rgba(value)),
+                        fontsize=SMALL, color=_ink_on(value),
                     )  # fmt: skip
         names = [f"{_narrow(label)}\n(n = {_items(series, label)})" for label in labels]
         axes.set_xticks(range(len(labels)), names)
@@ -45,8 +45,11 @@ def heat_map(series: Sequence[Series], *, title: str = "Score, %") -> Figure:
     return figure
 
 
-def _ink_on(ground: tuple[float, ...]) -> str:
+def _ink_on(value: float) -> str:
     """White on dark cells and ink on light ones, by the relative luminance of the cell."""
+    import matplotlib as mpl
+
+    ground: Any = mpl.colormaps[MAP](value / 100)
     linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in ground[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "white" if luminance < 0.2 else INK
