@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, Entry] = {
     "judges": Entry("judges", "Compare judges that read the same replies."),
     "align": Entry("align", "Correlate runs with outside ratings."),
     "judge-check": Entry("judge_check", "Measure a judge on material of known truth."),
+    "audit": Entry("audit", "Correct a run's score by checking some of its verdicts."),
     "report": Entry("report", "Write one HTML page about runs."),
     "export": Entry("export", "Write results in the formats of other tools."),
     "import": Entry("imports", "Read the formats of other tools."),

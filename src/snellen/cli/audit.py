@@ -1,0 +1,143 @@
+"""`snellen audit`: people, or a stronger judge, check a sample of a run's verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from snellen.cli.options import driving_options, judge_options, parse_params
+
+if TYPE_CHECKING:
+    from snellen.audits import Audit, AuditRow
+    from snellen.results import Run
+    from snellen.tables import Table
+
+
+@click.command(
+    "audit",
+    epilog="Example: snellen audit out/qwen --sample 100 --out audit.jsonl, fill `truth` in, "
+    "then snellen audit out/qwen --read audit.jsonl",
+)
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Draw N verdicts to check.")
+@click.option("--out", metavar="FILE", help="Where the sample goes, as JSON-lines.")
+@click.option("--read", "filled", metavar="FILE", help="A sample in which `truth` was filled in.")
+@judge_options
+@driving_options
+def command(run: str, **words: Any) -> int:
+    """Correct the score of RUN by an audit of its own verdicts.
+
+    A score is corrected only from verdicts of that very run. Each row of the sample shows the
+    question, the options, the reply and what the judge said; `truth` takes what it should have
+    said: a letter, or true or false. With --judge a stronger judge fills what is empty.
+    """
+    from snellen.audits import evaluate_audit, write_audit
+    from snellen.cli.printing import print_json, print_table
+    from snellen.results import load_run
+
+    loaded = load_run(run)
+    rows = _rows(loaded, words)
+    if words["judge"]:
+        rows = _fill(loaded, rows, words)
+    if words["out"]:
+        write_audit(rows, Path(words["out"]))
+        click.echo(f"written: {words['out']} ({len(rows)} verdicts)", err=True)
+        if not words["filled"] and not words["judge"]:
+            click.echo(
+                f"fill in `truth`, then: snellen audit {run} --read {words['out']}", err=True
+            )
+            return 0
+    found = evaluate_audit(loaded, rows)
+    if words["as_json"]:
+        print_json(found)
+    else:
+        print_table(audit_table(loaded, found))
+        for notice in notices(found):
+            click.echo(f"notice: {notice}", err=True)
+    return 0
+
+
+def _rows(run: Run, words: dict[str, Any]) -> list[AuditRow]:
+    from snellen.audits import read_audit, sample_audit
+    from snellen.errors import UsageError
+
+    if words["filled"] and words["sample"]:
+        raise UsageError("--sample and --read exclude each other", hint="give one of them")
+    if words["filled"]:
+        return read_audit(words["filled"], run)
+    if not words["sample"] or not (words["out"] or words["judge"]):
+        raise UsageError(
+            "an audit needs a sample",
+            hint="draw one with --sample 100 --out audit.jsonl, or give --read audit.jsonl",
+        )
+    return sample_audit(run, words["sample"], seed=words["seed"])
+
+
+def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRow]:
+    from snellen.auditing import fill_with_judge
+    from snellen.planning import RunRequest
+
+    request = RunRequest(
+        "",
+        "",
+        judge_params=parse_params(words["judge_params"]),
+        **{
+            key: words[key]
+            for key in (
+                "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
+                "judge_prompt", "config", "concurrency", "max_cost", "max_tries", "reasks", "cache",
+            )
+        },
+    )  # fmt: skip
+    return asyncio.run(fill_with_judge(run, rows, request))
+
+
+def audit_table(run: Run, found: Audit) -> Table:
+    """Raw and corrected scores, with what the audit found of the judge."""
+    from snellen.correction import Corrected, Trials
+    from snellen.tables import Table, title_of
+
+    def interval(one: Corrected | None) -> str:
+        if one is None:
+            return "-"
+        return f"{100 * one.estimate:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+
+    def share(one: Trials) -> str:
+        return f"{100 * one.rate:.1f} ({one.hits:.0f}/{one.n:.0f})" if one.n else "-"
+
+    rows = tuple(
+        (
+            title_of(score.metric),
+            f"{100 * score.powered.raw:.1f}",
+            interval(score.powered),
+            interval(score.inverted),
+            share(score.sensitivity),
+            share(score.specificity),
+        )
+        for score in found.scores
+    )
+    columns = (
+        "Metric", "Raw", "Corrected [95%]", "Rogan-Gladen [95%]", "So, called so %",
+        "Not so, called not so %",
+    )  # fmt: skip
+    notes = (
+        f"{found.n_audited} audited of {found.n_scored} scored verdicts; rates over scored probes",
+        "corrected: prediction-powered, it assumes only that the sample was random",
+    )
+    return Table(f"{run.name} on {run.spec.benchmark}: audited", columns, rows, notes)
+
+
+def notices(found: Audit) -> list[str]:
+    """Where the audit's error rates differ from those of the attached judge check."""
+    said = [
+        f"{one.metric}: the judge's {one.rate} is {100 * one.audit.rate:.1f}% in the audit and "
+        f"{100 * one.check.rate:.1f}% in the attached judge check (p = {one.p_value:.2g}): "
+        "the check's rates do not hold for these replies"
+        for one in found.differing
+    ]
+    if found.is_checked and not said:
+        said = ["the audit's error rates do not differ from those of the attached judge check"]
+    return said
