@@ -12,6 +12,7 @@ import pytest
 from tests.benchmark_files import png, write_lines
 
 import snellen
+from snellen.cli import cli
 from snellen.errors import UsageError
 from snellen.flows import given_rows, run_by_hand
 from snellen.protocols import PROTOCOLS, flow, protocol_of
@@ -258,3 +259,17 @@ def test_the_async_twin_gives_the_same_scores(data: str, tmp_path: Path) -> None
     assert done.summary is not None
     assert done.summary.metrics["score"].value == 1.0
     assert done.summary.metrics["score"].n_items == 2
+
+
+@pytest.mark.parametrize("words", [["show"], ["report", "--out", "page.html"], ["compare"]])
+def test_every_command_that_shows_runs_shows_these(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """Tables, comparison and the page all take a run of this variant."""
+    monkeypatch.chdir(tmp_path)
+    judge = judge_that_says({"is red": "hat", "open": "shut", "signs": "Di", "stamp": "yes"})
+    runs = [
+        snellen.run("captionqa", data=data, judge=judge, replies=CAPTIONS, out=tmp_path / n)
+        for n in ("one", "two")
+    ]
+    assert not cli.main([*words, *(str(r.folder) for r in runs)], standalone_mode=False)

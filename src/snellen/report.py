@@ -38,6 +38,8 @@ WIDE_INCHES = 4.5
 PROTOCOL_WORDS: Mapping[str, str] = {
     "reading": "A model describes each picture; a judge that sees only the description answers "
     "multiple-choice questions about the picture, or says that it cannot tell.",
+    "captionqa": "A model describes each picture; a judge that sees only the description answers "
+    "multiple-choice questions. Saying that the description does not tell earns part credit.",
     "rubric": "A model describes each picture; a judge holds the description against statements. "
     "One Must-Right statement that fails shuts the gate, and the picture scores zero.",
     "direct": "A model answers questions about pictures; a judge compares each answer with the "
