@@ -188,7 +188,7 @@ def test_items_in_common_are_compared_on_request(call, folders, tmp_path):
     assert "--common compares the 10" in err
     code, out, _ = call(folders["careless"], folder, "--common")
     assert code == 0
-    assert "5 items are left out" in out
+    assert "left out: 5 items" in out
     assert "10 items in 10 clusters" in out
 
 

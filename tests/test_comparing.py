@@ -337,7 +337,7 @@ def test_other_items_are_refused_and_left_out_on_request():
     found = two(long, short, common=True)
     assert found.left_out == ("image2",)
     assert found.n_items == 2
-    assert any("1 items are left out" in note for note in found.notes)
+    assert any("left out: 1 item that" in note for note in found.notes)
     assert found.metric("overall_acc").standings[0].value == 1.0
 
 
@@ -473,7 +473,7 @@ def test_runs_of_one_model_get_names_of_their_own():
     """Equal model names are told apart by their folders, equal folders by their number."""
     run = bundled("terse")
     other = replace(run, folder=run.folder.with_name("second"))
-    assert [r.name for r in two(run, other).runs] == ["terse (terse)", "terse (second)"]
+    assert [r.name for r in two(run, other).runs] == ["terse", "second"]
     assert [r.name for r in two(run, run).runs] == ["terse #1", "terse #2"]
 
 

@@ -226,11 +226,11 @@ _Parts = Mapping[str, Mapping[str, _Differences]]
 
 
 def names_of(sides: Sequence[Side]) -> list[str]:
-    """A name for each run that no other run has: the model's, or with its folder."""
+    """A name for each run that no other run has: the model's, else its folder's."""
     models = [side.spec.model.name for side in sides]
     for depth in range(1, 1 + max(len(side.folder.parts) for side in sides)):
         named = [
-            name if models.count(name) == 1 else f"{name} ({Path(*side.folder.parts[-depth:])})"
+            name if models.count(name) == 1 else str(Path(*side.folder.parts[-depth:]))
             for name, side in zip(models, sides, strict=True)
         ]
         if len(set(named)) == len(named):
@@ -473,7 +473,8 @@ def _flips(group: _Group, a: int, b: int) -> Flips:
 
 def _notes(group: _Group, whole: Tally, left_out: Sequence[str]) -> Iterator[str]:
     if left_out:
-        yield f"{len(left_out)} items are left out: not all runs have them"
+        items = "item" if len(left_out) == 1 else "items"
+        yield f"left out: {len(left_out)} {items} that not all runs have"
     for name, side in zip(group.names, group.sides, strict=True):
         n = int(side.table.unscored.sum())
         if n > MUCH_UNSCORED * side.table.n:
