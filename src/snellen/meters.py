@@ -44,10 +44,15 @@ class RoleMeter:
 
 @dataclass(slots=True)
 class Meter:
-    """The state of a run. `pending` maps calls in flight to their start (monotonic) and item."""
+    """The state of a run. `pending` maps calls in flight to their start (monotonic) and item.
+
+    `probes` is how many there are to be judged, 0 where nobody has said.
+    """
 
     roles: dict[str, RoleMeter] = field(default_factory=dict)
     flows_done: int = 0
+    probes: int = 0
+    probes_done: int = 0
     in_flight: int = 0
     started_at: float = 0.0
     pending: dict[int, tuple[float, str]] = field(default_factory=dict)

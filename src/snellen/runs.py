@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,8 @@ from snellen.errors import EndpointError, RunFolderError, SnellenError
 from snellen.flows import Flow
 from snellen.journal import AppendFile, Journal, now, read_rows
 from snellen.media import PictureRules
+from snellen.meters import Meter
+from snellen.panels import Panel, ask_panel
 from snellen.preflight import look_ahead
 from snellen.protocols import Options, flow
 from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict
@@ -51,7 +54,8 @@ class Plan:
     """A run as it was asked for: what is evaluated, by whom, where to, and how it is driven.
 
     `replies_from` names the run whose replies are judged again, and `image_preparation` what its
-    pictures went through; both are empty otherwise. `judge_check` is what is known of the judge.
+    pictures went through; both are empty otherwise. `judge_check` is what is known of the judge;
+    with a `panel` there are several, each with a binding of its own.
     """
 
     benchmark: Benchmark
@@ -70,6 +74,7 @@ class Plan:
     replies_from: str = ""
     image_preparation: str = ""
     judge_check: JudgeCheck | None = None
+    panel: Panel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class Projector:
         self._reply_file = AppendFile(folder / "replies.jsonl")
         self._verdict_file = AppendFile(folder / "verdicts.jsonl")
         self.torn = self._reply_file.torn + self._verdict_file.torn
+        self.meter = Meter()
         self._pool = ThreadPoolExecutor(1)
         self._tokenizer: Future[Any] = self._pool.submit(tokens.load)
         self._waiting: list[ReplyRow] = []
@@ -129,8 +135,11 @@ class Projector:
     def _verdict(self, verdict: Verdict) -> None:
         key = (verdict.id, verdict.repeat, verdict.probe_id)
         known = self.verdicts.get(key)
-        if known is not verdict and known != verdict:
-            self.verdicts[key] = verdict
+        if known is verdict:  # a child flow gave it before
+            return
+        self.verdicts[key] = verdict
+        self.meter.probes_done += 1
+        if known != verdict:
             self._verdict_file.append(verdict)
 
     def close(self) -> None:
@@ -230,10 +239,15 @@ def _fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
             continue
         a, b = getattr(stored, name), getattr(wanted, name)
         if isinstance(a, Party):
-            a, b = replace(a, url=""), replace(b, url="")
+            a, b = _placeless(a), _placeless(b)
         if name == "skipped_rows":
             a, b = tuple(a), tuple(b)
         yield name, _plain(a), _plain(b)
+
+
+def _placeless(party: Party) -> Party:
+    """A party without its addresses, which change no number."""
+    return replace(party, url="", members=tuple(map(_placeless, party.members)))
 
 
 def _plain(value: Any) -> Any:
@@ -285,6 +299,8 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
             options=plan.drive,
             on_result=projector,
         )
+        projector.meter = scheduler.meter
+        scheduler.meter.probes = plan.repeats * sum(len(i.probes) for i in plan.benchmark.items)
         with _interruptible(scheduler):
             notices += _torn_notices(journal.torn + projector.torn)
             if not journal.n_stored:
@@ -365,7 +381,16 @@ def work(plan: Plan) -> Iterator[tuple[str, int, Flow[Outcome]]]:
     """The flows of a plan, in the order of the data, each item's repeats together."""
     for item in plan.benchmark.items:
         for repeat in range(plan.repeats):
-            yield item.id, repeat, flow(item, plan.options, repeat)
+            yield item.id, repeat, flow_of(plan, item, repeat)
+
+
+def flow_of(plan: Plan, item: Item, repeat: int) -> Flow[Outcome]:
+    """The flow of one item, before one judge or a panel."""
+    if plan.panel is None:
+        return flow(item, plan.options, repeat)
+    asks_model = getattr(plan.options, "control", "") != "blind"
+    make = partial(flow, item, plan.options, repeat)
+    return ask_panel(make, plan.panel, asks_model=asks_model)
 
 
 @contextlib.contextmanager

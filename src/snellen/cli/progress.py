@@ -1,64 +1,158 @@
-"""Progress on stderr: a live line on a terminal, plain lines elsewhere."""
+"""Progress on stderr: a few live lines on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import click
 
 from snellen.meters import Meter, RoleMeter
 
-LIVE_EVERY_S = 0.2
+if TYPE_CHECKING:
+    from rich.text import Text
+
+LIVE_EVERY_S = 0.25
+FIRST_PLAIN_S = 2.0
 PLAIN_EVERY_S = 10.0
+# Rates are those of the last so many seconds.
+WINDOW_S = 15.0
+BAR_WIDTH = 30
+
+
+@dataclass(slots=True)
+class Pace:
+    """What was done by when, lately: rates that follow what happens now."""
+
+    samples: deque[tuple[float, float, dict[str, int]]] = field(default_factory=deque)
+
+    def note(self, meter: Meter, total: int) -> None:
+        """Takes a sample of a run of `total` items."""
+        at = time.monotonic()
+        if not self.samples:
+            self.samples.append((meter.started_at, 0.0, {}))
+        done = {role: m.done for role, m in meter.roles.items()}
+        self.samples.append((at, _share(meter, total), done))
+        while len(self.samples) > 2 and self.samples[0][0] < at - WINDOW_S:
+            self.samples.popleft()
+
+    def calls_per_s(self, role: str) -> float:
+        """Finished calls of a role a second."""
+        (_, _, old), (_, _, new) = self.samples[0], self.samples[-1]
+        return (new.get(role, 0) - old.get(role, 0)) / self._span_s
+
+    @property
+    def share_per_s(self) -> float:
+        """The share of the run that is done in a second."""
+        return (self.samples[-1][1] - self.samples[0][1]) / self._span_s
+
+    @property
+    def _span_s(self) -> float:
+        return max(self.samples[-1][0] - self.samples[0][0], 1e-9)
 
 
 class Progress:
-    """Shows the meter of a run of `total` flows."""
+    """Shows the meter of a run of `total` items."""
 
     def __init__(self, label: str, total: int) -> None:
         self.label, self.total = label, total
+        self.pace = Pace()
 
     def watch(self, meter: Meter) -> Watch:
         """Starts to show a meter; call inside the running loop."""
         return Watch(self, meter)
 
     def line(self, meter: Meter) -> str:
-        """The state in one line: done, rate, in flight, retries, oldest call, tokens, cost."""
-        parts = [f"{self.label}: {meter.flows_done}/{self.total} items"]
-        elapsed = max(time.monotonic() - meter.started_at, 1e-9)
-        for role, m in meter.roles.items():
-            if m.done or m.cached or m.replayed:
-                parts.append(_role(role, m, elapsed))
-        parts.append(f"{meter.in_flight} in flight")
+        """The state in one line: done, rates, in flight, retries, oldest call, tokens, cost."""
+        self.pace.note(meter, self.total)
+        return " · ".join(
+            [
+                f"{self.label}: {self._items(meter)}",
+                *(self._role(role, m) for role, m in _active(meter)),
+                *self._state(meter),
+            ]
+        )
+
+    def block(self, meter: Meter) -> Text:
+        """The same as a few lines for a terminal, each cut at its width."""
+        from rich.text import Text
+
+        self.pace.note(meter, self.total)
+        full = round(BAR_WIDTH * _share(meter, self.total))
+        text = Text(no_wrap=True, overflow="ellipsis")
+        text.append(f"{self.label} ")
+        text.append("━" * full, style="green").append("━" * (BAR_WIDTH - full), style="dim")
+        text.append(f" {self._items(meter)}")
+        for role, m in _active(meter):
+            text.append(f"\n  {self._role(role, m)}")
+        text.append("\n  " + " · ".join(self._state(meter)))
+        return text
+
+    def _items(self, meter: Meter) -> str:
+        items = f"{meter.flows_done:,}/{self.total:,} items"
+        return f"{items}, {meter.probes_done:,}/{meter.probes:,} probes" if meter.probes else items
+
+    def _role(self, role: str, m: RoleMeter) -> str:
+        text = f"{role} {m.done:,} calls, {_rate(self.pace.calls_per_s(role))}"
+        extras = (
+            (m.retries, "retries"),
+            (m.failed, "failed"),
+            (m.cached, "from cache"),
+            (m.replayed, "from before"),
+        )
+        text += "".join(f", {n:,} {word}" for n, word in extras if n)
+        tokens = m.prompt_tokens + m.completion_tokens
+        return f"{text}, {tokens:,} tokens" if tokens else text
+
+    def _state(self, meter: Meter) -> Iterator[str]:
         oldest = meter.oldest
-        if oldest is not None and oldest[0] > 5:
-            parts.append(f"oldest {oldest[0]:.0f} s ({oldest[1]})")
-        parts.extend(self._money(meter))
-        return " · ".join(parts)
-
-    def _money(self, meter: Meter) -> list[str]:
+        waits = f", oldest {oldest[0]:.0f} s ({oldest[1]})" if oldest and oldest[0] >= 1 else ""
+        yield f"{meter.in_flight} in flight{waits}"
         cost = sum(m.cost_usd for m in meter.roles.values())
-        if not cost:
-            return []
-        done = meter.flows_done
-        forecast = f", about {cost * self.total / done:.2f} in all" if done else ""
-        return [f"{cost:.4f} USD{forecast}"]
+        if cost:
+            yield f"{cost:.4f} USD, about {self._forecast_usd(meter):.4g} in all"
+        left = 1.0 - _share(meter, self.total)
+        if left > 0 and self.pace.share_per_s > 0:
+            yield f"about {_duration(left / self.pace.share_per_s)} left"
+
+    def _forecast_usd(self, meter: Meter) -> float:
+        """What the run will have cost: replies by items, judging by probes."""
+        share, usd = _share(meter, self.total), 0.0
+        for role, m in meter.roles.items():
+            replies = m.done + m.cached + m.replayed
+            done = replies / self.total if role == "model" and self.total else share
+            usd += m.cost_usd / min(done, 1.0) if done else m.cost_usd
+        return usd
 
 
-def _role(role: str, m: RoleMeter, elapsed: float) -> str:
-    text = f"{role} {m.done} calls ({m.done / elapsed:.0f}/s)"
-    extras = [
-        (m.retries, "retries"),
-        (m.failed, "failed"),
-        (m.cached, "from cache"),
-        (m.replayed, "from before"),
-    ]
-    text += "".join(f", {n} {word}" for n, word in extras if n)
-    tokens = m.prompt_tokens + m.completion_tokens
-    return f"{text}, {tokens:,} tokens" if tokens else text
+def _share(meter: Meter, total: int) -> float:
+    """How much of a run is done: by probes, or by items where nobody counts probes."""
+    done, of = (meter.probes_done, meter.probes) if meter.probes else (meter.flows_done, total)
+    return min(done / of, 1.0) if of else 1.0
+
+
+def _active(meter: Meter) -> list[tuple[str, RoleMeter]]:
+    return [(role, m) for role, m in meter.roles.items() if m.tries or m.cached or m.replayed]
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:.0f}/s" if per_s >= 10 or not per_s else f"{per_s:.1f}/s"
+
+
+def _duration(seconds: float) -> str:
+    """A rough time in words.
+
+    >>> _duration(40), _duration(600), _duration(9000)
+    ('40 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 class Watch:
@@ -66,28 +160,27 @@ class Watch:
 
     def __init__(self, progress: Progress, meter: Meter) -> None:
         self._progress, self._meter = progress, meter
-        self._live = sys.stderr.isatty()
-        self._task = asyncio.create_task(self._loop())
+        show = self._live if sys.stderr.isatty() else self._plain
+        self._task = asyncio.create_task(show())
 
-    async def _loop(self) -> None:
-        if not self._live:
-            while True:
-                await asyncio.sleep(PLAIN_EVERY_S)
-                click.echo(self._progress.line(self._meter), err=True)
+    async def _plain(self) -> None:
+        await asyncio.sleep(FIRST_PLAIN_S)
+        while True:
+            click.echo(self._progress.line(self._meter), err=True)
+            await asyncio.sleep(PLAIN_EVERY_S)
+
+    async def _live(self) -> None:
         from rich.console import Console
         from rich.live import Live
-        from rich.text import Text
 
         with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
             while True:
-                live.update(Text(self._progress.line(self._meter)), refresh=True)
+                live.update(self._progress.block(self._meter), refresh=True)
                 await asyncio.sleep(LIVE_EVERY_S)
 
     async def stop(self) -> None:
-        """Ends the display with a last plain line."""
+        """Ends the display with a last plain line: the whole run's averages."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+        self._progress.pace = Pace()
         click.echo(self._progress.line(self._meter), err=True)
-
-
-ProgressMaker = Callable[[str, int], Progress]
