@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from snellen import templates
 from snellen.cache import ResponseCache
@@ -16,6 +16,7 @@ from snellen.failures import public_url
 from snellen.flows import Given
 from snellen.media import PictureRules
 from snellen.pacing import RetryPolicy
+from snellen.panels import RULES, Panel, Rule, role_of
 from snellen.protocols import Options, protocol_of
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import Benchmark
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from snellen.checking import JudgeCheck
     from snellen.embedded import EmbeddedJudge
 
+Judge = str | Callable[..., Any]
+
 EMBEDDED = "embedded"
 EMBEDDED_AT_ONCE = 4096
 # Judges are asked not to think aloud where the endpoint knows how; it is given up when refused.
@@ -47,7 +50,8 @@ class RunRequest:
     """A run as a user asks for it: the same words as the command's options.
 
     `model` and `judge` are names, or Python callables that take OpenAI-style messages and give a
-    text. `replies` are replies that exist already, by (id, repeat). None means the default.
+    text; several judges are a panel, whose rule is `panel` (`majority` by default). `replies` are
+    replies that exist already, by (id, repeat). None means the default.
     """
 
     benchmark: str
@@ -56,8 +60,8 @@ class RunRequest:
     api_url: str = ""
     api_key: str = field(default="", repr=False)
     api_key_env: str = ""
-    judge: str | Callable[..., Any] = ""
-    judge_url: str = ""
+    judge: Judge | Sequence[Judge] = ""
+    judge_url: str | Sequence[str] = ""
     judge_key: str = field(default="", repr=False)
     judge_key_env: str = ""
     data: str | None = None
@@ -80,6 +84,8 @@ class RunRequest:
     describe_prompt: str | Path | None = None
     judge_prompt: str | Path | None = None
     judge_check: str | Path | None = None
+    panel: str = ""
+    min_valid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +118,19 @@ def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
     rules = PictureRules(max_pixels=request.max_pixels)
     settings = load_settings(request.config)
     model = bind_model(request, settings, rules)
-    judge = bind_judge(request, benchmark, settings)
+    judges = bind_judges(request, benchmark, settings)
+    panel = panel_of(request, judges)
     if request.max_cost is not None:
-        _check_prices(model, judge)
+        _check_prices(model, *judges)
     return Plan(
         benchmark=benchmark,
         options=options,
         model=model.party,
-        judge=judge.party,
-        bindings={"model": model.binding, "judge": judge.binding},
+        judge=judges[0].party if panel is None else _panel_party(panel, judges),
+        bindings={
+            "model": model.binding,
+            **{role_of(seat): judge.binding for seat, judge in enumerate(judges)},
+        },
         out=Path(request.out),
         seed=request.seed,
         repeats=request.repeat,
@@ -134,6 +144,7 @@ def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
         rules=rules,
         settings=recorded_options(request, benchmark),
         judge_check=attached_check(request),
+        panel=panel,
     )
 
 
@@ -225,32 +236,107 @@ def bind_model(request: RunRequest, settings: Settings, rules: PictureRules) -> 
     return _remote(endpoint_of(wish, settings), rules)
 
 
+def bind_judges(request: RunRequest, benchmark: Benchmark, settings: Settings) -> list[Bound]:
+    """The judges of a request in their order: one, or the members of a panel.
+
+    Raises:
+        UsageError: URLs are neither one for all nor one for each judge.
+    """
+    judges: Sequence[Judge] = _several(request.judge) or ("",)
+    urls: Sequence[str] = _several(request.judge_url) or ("",)
+    if len(urls) not in {1, len(judges)}:
+        raise UsageError(
+            f"{len(urls)} URLs do not fit {len(judges)} judges",
+            hint="give --judge-url once for all, or once for each --judge in the same order",
+        )
+    found: list[Bound] = []
+    for seat, judge in enumerate(judges):
+        alone = replace(request, judge=judge, judge_url=urls[seat % len(urls)])
+        found.append(_named_apart(bind_judge(alone, benchmark, settings), found))
+    return found
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """One or more values as a tuple; nothing said is an empty one."""
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    return (value,) if value else ()
+
+
+def _named_apart(bound: Bound, before: Sequence[Bound]) -> Bound:
+    """Python callables often share a name, such as `<lambda>`: the later ones get a number."""
+    taken = sum(one.party.name == bound.party.name for one in before)
+    if not taken or not bound.binding.endpoint.url.startswith("python:"):
+        return bound
+    return replace(bound, party=replace(bound.party, name=f"{bound.party.name}-{taken + 1}"))
+
+
+def panel_of(request: RunRequest, judges: Sequence[Bound]) -> Panel | None:
+    """The panel that several judges make; None for one judge.
+
+    Raises:
+        UsageError: a panel's options with one judge, or a panel that cannot vote.
+    """
+    if len(judges) == 1:
+        if request.panel or request.min_valid is not None:
+            raise UsageError(
+                "a panel needs several judges", hint="repeat --judge, or leave --panel out"
+            )
+        return None
+    if request.panel not in {"", *RULES}:
+        raise UsageError(
+            f"a panel has no rule `{request.panel}`", hint=f"there are: {', '.join(RULES)}"
+        )
+    if request.protocol.get("gate_first"):
+        raise UsageError(
+            "--gate-first does not go with a panel: each judge would shut another gate",
+            hint="leave --gate-first out",
+        )
+    names = tuple(judge.party.name for judge in judges)
+    rule: Rule = "unanimity" if request.panel == "unanimity" else "majority"
+    return Panel(names, rule, request.min_valid or len(names) // 2 + 1)
+
+
+def _panel_party(panel: Panel, judges: Sequence[Bound]) -> Party:
+    members = tuple(judge.party for judge in judges)
+    return Party(
+        "+".join(panel.members),
+        model="+".join(member.model for member in members),
+        params={"panel": panel.rule, "min_valid": panel.min_valid},
+        fidelity="low" if any(member.fidelity == "low" for member in members) else "",
+        members=members,
+    )
+
+
 def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) -> Bound:
-    """The judge: an endpoint, the embedded one, or a Python callable."""
-    if callable(request.judge):
-        return _callable(request.judge)
-    if not request.judge:
+    """One judge: an endpoint, the embedded one, or a Python callable."""
+    if not isinstance(request.judge_url, str) or isinstance(request.judge, list | tuple):
+        raise UsageError("one judge is needed here, not a panel", hint="give --judge once")
+    judge, url = cast(Judge, request.judge), request.judge_url
+    if callable(judge):
+        return _callable(judge)
+    if not judge:
         raise UsageError(
             "no judge: nothing says who reads the replies",
             hint="give --judge NAME [--judge-url URL], or --judge embedded for the offline one "
             "(low fidelity)",
         )
-    if request.judge == EMBEDDED:
+    if judge == EMBEDDED:
         return bind_embedded()
     protocol = protocol_of(benchmark.protocol, benchmark.name)
     defaults = {
         "temperature": protocol.judge_temperature,
         "max_tokens": protocol.judge_max_tokens,
     }
-    table = settings.models.get(request.judge)
+    table = settings.models.get(judge)
     named = {} if table is None else table.params
     if "max_completion_tokens" in {**named, **request.judge_params}:
         del defaults["max_tokens"]
     wish = EndpointWish(
-        request.judge,
-        request.judge_url or ("" if table is not None and table.url else request.api_url),
-        key=request.judge_key or ("" if request.judge_url else request.api_key),
-        key_env=request.judge_key_env or ("" if request.judge_url else request.api_key_env),
+        judge,
+        url or ("" if table is not None and table.url else request.api_url),
+        key=request.judge_key or ("" if url else request.api_key),
+        key_env=request.judge_key_env or ("" if url else request.api_key_env),
         concurrency=request.concurrency,
         params={**defaults, **named, **request.judge_params},
     )

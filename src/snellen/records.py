@@ -268,7 +268,8 @@ class Verdict:
 
     `verdict` is a letter, a boolean or None; `correct` is None unless scored. `reason` says why
     it is unscored, or in what way a scored one is special (`empty`, `truncated`, `thought_only`,
-    `recovered`). `probabilities` maps letters to probabilities where they were read.
+    `recovered`). `probabilities` maps letters to probabilities where they were read; `votes` a
+    panel's judges to their verdicts, None where one gave none.
     """
 
     id: str
@@ -282,6 +283,7 @@ class Verdict:
     repeat: int = 0
     note: str = ""
     probabilities: Mapping[str, float] | None = None
+    votes: Mapping[str, str | bool | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

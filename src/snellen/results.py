@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """A model or a judge as it stands in `run.json`: never a key, never credentials in the URL."""
+    """A model or a judge as it stands in `run.json`: never a key, never credentials in the URL.
+
+    `members` are the judges of a panel, whose rule stands in `params`.
+    """
 
     name: str
     url: str = ""
@@ -33,6 +36,7 @@ class Party:
     revision: str = ""
     quantization: str = ""
     fidelity: str = ""
+    members: tuple[Party, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
