@@ -265,7 +265,7 @@ def _several(value: Any) -> tuple[Any, ...]:
 
 def _named_apart(bound: Bound, before: Sequence[Bound]) -> Bound:
     """Python callables often share a name, such as `<lambda>`: the later ones get a number."""
-    taken = sum(one.party.name == bound.party.name for one in before)
+    taken = sum(one.binding.endpoint.name == bound.party.name for one in before)
     if not taken or not bound.binding.endpoint.url.startswith("python:"):
         return bound
     return replace(bound, party=replace(bound.party, name=f"{bound.party.name}-{taken + 1}"))
