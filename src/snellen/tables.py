@@ -121,8 +121,8 @@ def summary_of(run: Run) -> Summary:
 
 
 def _headline(summary: Summary, name: str) -> float:
-    value = summary.metrics[name].value
-    return float("-inf") if value is None else value
+    metric = summary.metrics.get(name)
+    return float("-inf") if metric is None or metric.value is None else metric.value
 
 
 def _scored(summary: Summary) -> str:
@@ -323,7 +323,7 @@ def _decorated(
 
 def _markdown_text(cell: str) -> str:
     """Foreign text that Markdown must not take for markup."""
-    return cell.replace("&", "&amp;").replace("<", "&lt;")
+    return cell.replace("<", "&lt;")
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
