@@ -23,7 +23,7 @@ from snellen.alignment import (
     read_ratings,
 )
 from snellen.cli import cli
-from snellen.errors import DataError, UsageError
+from snellen.errors import ComparisonError, DataError, UsageError
 from snellen.results import load_run
 
 # Three captioners of the first three pictures: all said, half of it, and nearly nothing.
@@ -126,6 +126,22 @@ def test_runs_of_two_benchmarks_are_refused(runs):
     """Scores of several benchmarks are not one scale."""
     other = replace(runs[1], spec=replace(runs[1].spec, benchmark="else"))
     with pytest.raises(UsageError, match="several benchmarks: mine, else"):
+        align_runs([runs[0], other], RATINGS)
+
+
+def test_runs_of_two_judges_are_refused(runs):
+    """Scores by several judges are not one scale either."""
+    judge = replace(runs[1].spec.judge, name="milder")
+    other = replace(runs[1], spec=replace(runs[1].spec, judge=judge))
+    with pytest.raises(UsageError, match="several judges: rule_bound, milder"):
+        align_runs([runs[0], other], RATINGS)
+
+
+def test_runs_over_other_items_are_refused(runs):
+    """Scores over other pictures are not one scale either."""
+    items = dict(list(runs[1].spec.items.items())[:2])
+    other = replace(runs[1], spec=replace(runs[1].spec, items=items))
+    with pytest.raises(ComparisonError, match="n3 is missing"):
         align_runs([runs[0], other], RATINGS)
 
 

@@ -78,6 +78,12 @@ def test_agreement_over_probes(pair):
     assert (found.only_first_abstains, found.only_second_abstains, found.both_abstain) == (0, 2, 0)
 
 
+def test_the_order_of_items_does_not_matter(pair):
+    """Verdicts are paired by item and probe, whatever order the files have."""
+    turned = replace(pair[1], items=pair[1].items[::-1])
+    assert study_judges([pair[0], turned]) == study_judges(pair)
+
+
 def test_unreadable_probes_are_left_out(data, tmp_path, pair):
     """What one judge could not decide counts as passed, and enters no agreement."""
     third = read(data, tmp_path / "mumbling", mumbling)

@@ -373,7 +373,7 @@ class TestGateFirst:
                 api_url=server.url, out=tmp_path / "run", cache=False,
                 gate_first=True, one_a_call=True,
             )  # fmt: skip
-            calls = len(server.requests) - 2
+            calls = server.calls["/v1/chat/completions"] - 2
         saved = run.summary.extra["gate_first"]
         assert (saved["calls_all_at_once"], saved["calls_gate_first"], calls) == (14, 8, 8)
         assert saved["prompt_tokens_saved"] > 0

@@ -20,6 +20,7 @@ from snellen.agreement import (
 )
 from snellen.distributions import normal_quantile
 from snellen.errors import DataError, UsageError
+from snellen.judging import check_same_items
 from snellen.overlap import MEASURES, Pairs
 from snellen.overlap import TITLES as OVERLAP_TITLES
 from snellen.results import Run
@@ -167,18 +168,26 @@ def _choose(scores: Mapping[str, Scores], metrics: Sequence[str]) -> list[str]:
 
 
 def check_runs(runs: Sequence[Run]) -> None:
-    """Refuses runs of several benchmarks, and two runs of one model.
+    """Refuses runs whose scores are not on one scale, and two runs of one model.
 
     Raises:
-        UsageError: with the difference.
+        UsageError: several benchmarks or judges, or one model twice.
+        ComparisonError: the runs are not over the same items.
     """
     benchmarks = dict.fromkeys(run.spec.benchmark for run in runs)
     if len(benchmarks) > 1:
         raise UsageError(
             f"runs of several benchmarks: {', '.join(benchmarks)}", hint="give runs of one"
         )
+    judges = dict.fromkeys(run.spec.judge.name for run in runs)
+    if len(judges) > 1:
+        raise UsageError(
+            f"runs under several judges: {', '.join(judges)}",
+            hint="give runs of one; `snellen judges` compares judges",
+        )
     seen: dict[str, Run] = {}
     for run in runs:
+        check_same_items(runs[0], run)
         other = seen.get(run.name)
         if other is not None:
             raise UsageError(

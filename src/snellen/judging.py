@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -106,6 +106,8 @@ def study_judges(runs: Sequence[Run], *, metric: str = "") -> JudgeStudy:
         ComparisonError: items or replies differ, with the difference named.
         UsageError: fewer than two judges read the same model's replies.
     """
+    # Probes are paired by their place, so all runs must have one order of items.
+    runs = [replace(run, items=tuple(sorted(run.items, key=lambda i: i.id))) for run in runs]
     table = _by_judge_and_model(runs)
     check_same(runs)
     chosen = metric or runs[0].protocol.headline
