@@ -72,9 +72,12 @@ class Section:
 
 
 def sections_of(
-    runs: Sequence[Run], *, regions: Mapping[str, Region] | None = None
+    runs: Sequence[Run],
+    *,
+    regions: Mapping[str, Region] | None = None,
+    with_charts: bool = True,
 ) -> tuple[Section, ...]:
-    """Runs sorted into sections, each with its figures; runs of one name get numbers.
+    """Runs sorted into sections, each with its figures if wanted; runs of one name get numbers.
 
     Raises:
         UsageError: there is no run.
@@ -89,7 +92,8 @@ def sections_of(
     for number, kin in enumerate(sorted(groups, key=lambda k: (order[k[0]], *k)), 1):
         same = _named_apart(best_runs(groups[kin], len(groups[kin])))
         title = kin[1] + (f", {kin[4]} control" if kin[4] else "")
-        sections.append(Section(f"s{number}", title, same, charts_of(same, regions=regions)))
+        charts = charts_of(same, regions=regions) if with_charts else ()
+        sections.append(Section(f"s{number}", title, same, charts))
     return tuple(sections)
 
 
