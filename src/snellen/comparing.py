@@ -118,8 +118,11 @@ class Flips:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs compared in pairs. `changes` is what differs beside the model, `left_out` the ids of
-    items that not all runs have, `notes` what to bear in mind."""
+    """Runs compared in pairs.
+
+    `changes` is what differs beside the model, `left_out` the ids of items that not all runs have,
+    `notes` what to bear in mind.
+    """
 
     benchmark: str
     protocol: str
