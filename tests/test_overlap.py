@@ -22,6 +22,11 @@ PAIRS = tuple(zip(SAID, GOLDEN, strict=True))
 def test_cider_d_equals_the_usual_tool():
     """With its length penalty the value is that of pycocoevalcap 1.2 on the same sentences."""
     assert cider(PAIRS, length_sigma=6.0) == pytest.approx(2.810058136942331)
+    stammered = (
+        ("a red red red bus a a car", "a red bus and a red car"),
+        ("two two cups", "two cups"),
+    )
+    assert cider(stammered, length_sigma=6.0) == pytest.approx(2.918329323800968)
 
 
 def test_cider_does_not_punish_length():

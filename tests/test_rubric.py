@@ -359,8 +359,10 @@ class TestGateFirst:
 
     def test_skipped_is_not_unscored(self, world):
         """Skipped statements are counted apart from scored and unscored ones."""
-        counts = world["gate_first"][0].summary.counts
+        summary = world["gate_first"][0].summary
+        counts = summary.counts
         assert (counts.scored, counts.skipped, counts.unscored) == (25, 2, 10)
+        assert summary.extra["images_without_easy_wrong"] == 1
 
     def test_a_gain_is_told(self, tmp_path):
         """Behind shut gates with many Easy-Wrong statements, one a call, calls are saved."""

@@ -107,6 +107,17 @@ def test_coverage_by_hand(tmp_path):
     assert point.score_sd["m"] == pytest.approx(0.5, abs=0.05)
 
 
+def test_a_stream_is_never_emptied(tmp_path):
+    """The only Must-Right statement of an image is always kept, so that its gate stays shut."""
+    scene = Scene("s0", NATURAL, None, ("mention six",), ("mention one", "mention two"))
+    data = write_world(tmp_path / "data", (scene,))
+    run = snellen.run(
+        str(data), model="m", judge=rule_bound, out=tmp_path / "run", replies={"s0": "one two"}
+    )
+    [point] = rubric_coverage([run], shares=(0.2,), draws=5)
+    assert (point.bias["m"], point.score_sd["m"]) == (0.0, 0.0)
+
+
 def test_ranks_scatter_among_near_equals(runs):
     """Ranks have a spread too, 0 where a model is always first."""
     [point] = rubric_coverage(runs, shares=(0.2,), draws=20)
