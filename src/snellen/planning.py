@@ -84,7 +84,7 @@ class RunRequest:
     describe_prompt: str | Path | None = None
     judge_prompt: str | Path | None = None
     judge_check: str | Path | None = None
-    panel: str = ""
+    panel: str | None = None
     min_valid: int | None = None
 
 
@@ -283,7 +283,7 @@ def panel_of(request: RunRequest, judges: Sequence[Bound]) -> Panel | None:
                 "a panel needs several judges", hint="repeat --judge, or leave --panel out"
             )
         return None
-    if request.panel not in {"", *RULES}:
+    if request.panel not in {None, *RULES}:
         raise UsageError(
             f"a panel has no rule `{request.panel}`", hint=f"there are: {', '.join(RULES)}"
         )

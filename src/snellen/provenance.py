@@ -113,6 +113,9 @@ def _party(role: str, party: Party) -> Iterator[tuple[str, str]]:
             yield title, sent or "none"
         elif name == "url":
             yield title, value or "none: no endpoint was called"
+        elif name == "members":
+            for k, member in enumerate(value, 1):
+                yield from _party(f"{role}, member {k}", member)
         elif name == "fidelity":
             yield title, value or "full"
         else:

@@ -88,7 +88,8 @@ def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRo
             key: words[key]
             for key in (
                 "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
-                "judge_prompt", "config", "concurrency", "max_cost", "max_tries", "reasks", "cache",
+                "judge_prompt", "panel", "min_valid",
+                "config", "concurrency", "max_cost", "max_tries", "reasks", "cache",
             )
         },
     )  # fmt: skip

@@ -65,7 +65,8 @@ def estimate(plan: Plan) -> Estimate:
             entry = roles[request.role]
             entry.calls += 1
             entry.prompt_tokens += prompt_tokens(request)
-            entry.completion_tokens += COMPLETION_TOKENS[request.role, protocol]
+            who = "model" if request.role == "model" else "judge"
+            entry.completion_tokens += COMPLETION_TOKENS[who, protocol]
             return assumed_reply(request)
 
         run_by_hand(flow, answer)
@@ -85,14 +86,16 @@ def prompt_tokens(request: Request) -> int:
     total = 0
     for message in request.messages:
         for part in message.parts:
-            is_picture = isinstance(part, Image)
-            total += ASSUMED_PICTURE_TOKENS if is_picture else len(part) // CHARACTERS_A_TOKEN
+            if isinstance(part, Image):
+                total += ASSUMED_PICTURE_TOKENS
+            else:
+                total += len(part) // CHARACTERS_A_TOKEN
     return total
 
 
 def assumed_reply(request: Request) -> Reply:
     """A reply of the right form, so that a flow goes its usual way."""
-    if request.role != "judge":
+    if request.role == "model":
         return Reply(ASSUMED_CAPTION)
     task = request.task
     if isinstance(task, RubricTask):

@@ -16,13 +16,25 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
     return lambda f: functools.reduce(lambda g, option: option(g), reversed(options), f)
 
 
+def _one_or_several(
+    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> str | tuple[str, ...]:
+    """What was said once as a text, and only what was repeated as a tuple."""
+    return values if len(values) > 1 else "".join(values)
+
+
 def judge_options(f: F) -> F:
     """The options that name a judge."""
     return _all(
-        click.option("--judge", default="", metavar="NAME", help="The judge's name; `embedded`: "
-                     "the offline one, low fidelity."),
-        click.option("--judge-url", default="", metavar="URL", help="Its endpoint; the model's "
-                     "by default."),
+        click.option("--judge", multiple=True, callback=_one_or_several, metavar="NAME",
+                     help="The judge's name; `embedded`: the offline one, low fidelity. "
+                     "Repeated: a panel, which votes."),
+        click.option("--judge-url", multiple=True, callback=_one_or_several, metavar="URL",
+                     help="Its endpoint; the model's by default. Repeatable, one for each judge."),
+        click.option("--panel", type=click.Choice(["majority", "unanimity"]),
+                     help="What several judges must agree on (majority)."),
+        click.option("--min-valid", type=click.IntRange(1), metavar="K",
+                     help="How many judges of a panel must give a verdict (more than half)."),
         click.option("--judge-key-env", default="", metavar="VAR",
                      help="The variable that holds its key."),
         click.option("--judge-key", default="", metavar="KEY", help="Its key; never written."),

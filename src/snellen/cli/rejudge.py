@@ -75,7 +75,8 @@ def request_of(words: dict[str, Any]) -> RunRequest:
             key: words[key]
             for key in (
                 "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
-                "judge_prompt", "config", "concurrency", "max_cost", "max_unscored", "max_tries",
+                "judge_prompt", "panel", "min_valid",
+                "config", "concurrency", "max_cost", "max_unscored", "max_tries",
                 "reasks", "cache",
             )
         },

@@ -234,7 +234,8 @@ def request_of(
             key: words[key]
             for key in (
                 "data", "api_url", "api_key", "api_key_env", "judge", "judge_url", "judge_key",
-                "judge_key_env", "judge_thinking", "judge_prompt", "config", "seed", "repeat",
+                "judge_key_env", "judge_thinking", "judge_prompt", "panel", "min_valid",
+                "config", "seed", "repeat",
                 "concurrency", "max_cost", "max_unscored", "max_tries", "reasks", "cache",
                 "max_pixels", "judge_check",
             )
