@@ -226,3 +226,17 @@ def test_the_command_with_a_scalar_judge(runs, tmp_path):
         {"good": (8 + 9 + 7) / 3, "fair": (9 + 6 + 5) / 3, "poor": (2 + 2 + 1) / 3}
     )
     assert load_run(runs[0].folder).name == "good"
+
+
+def test_the_figure(runs, tmp_path):
+    """With --figures the chosen metrics are drawn against the ratings."""
+    file = tmp_path / "elo.json"
+    file.write_text(json.dumps(RATINGS), encoding="utf-8")
+    folders, figures = [str(run.folder) for run in runs], str(tmp_path / "f")
+    command = ["align", *folders, "--external", str(file), "--no-overlap"]
+    command += ["--metric", "gate_pass", "--figures", figures]
+    shown = CliRunner().invoke(cli, command)
+    assert shown.exit_code == 0, shown.output
+    assert sorted(f.name for f in (tmp_path / "f").iterdir()) == [
+        f"alignment-gate_pass.{kind}" for kind in ("pdf", "png", "svg")
+    ]

@@ -195,3 +195,26 @@ def test_the_command(runs):
     shown = CliRunner().invoke(cli, ["show", *(str(r.folder) for r in runs), "--studies"])
     assert shown.exit_code == 0, shown.output
     assert shown.output.index("Rubric coverage") > shown.output.index("judge rule_bound")
+
+
+def test_the_coverage_figure(runs, tmp_path):
+    """With --figures the coverage curve is drawn in three formats."""
+    words = ["show", *(str(r.folder) for r in runs), "--studies", "--figures", str(tmp_path)]
+    shown = CliRunner().invoke(cli, words)
+    assert shown.exit_code == 0, shown.output
+    assert sorted(f.name for f in tmp_path.iterdir()) == [
+        "coverage.pdf",
+        "coverage.png",
+        "coverage.svg",
+    ]
+
+
+def test_runs_over_other_items_have_no_coverage(runs, tmp_path):
+    """Where runs are not over the same items the table is left out, and the others are there."""
+    other = write_world(tmp_path / "data", SCENES[:3])
+    fewer = snellen.run(
+        str(other), model="few", judge=rule_bound, out=tmp_path / "run",
+        replies={f"s{k}": "one" for k in range(3)},
+    )  # fmt: skip
+    titles = [table.title for table in study_tables([*runs, fewer])]
+    assert titles == ["Shut gates by domain", "Length bias", "Across models"]

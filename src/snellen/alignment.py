@@ -328,7 +328,7 @@ def alignment_table(alignment: Alignment) -> Table:
     """Each metric's correlations with the ratings, with intervals and p values."""
     rows = tuple(
         (
-            _title(row.metric),
+            title_of_metric(row.metric),
             *(_cell(c) for c in (row.pearson, row.spearman, row.kendall)),
             str(row.n),
         )
@@ -343,7 +343,8 @@ def alignment_table(alignment: Alignment) -> Table:
     return Table(f"{alignment.benchmark}: alignment with outside ratings", columns, rows, notes)
 
 
-def _title(metric: str) -> str:
+def title_of_metric(metric: str) -> str:
+    """A metric's name in tables and figures, overlap measures included."""
     known = {**OVERLAP_TITLES, **GATED_TITLES}
     return known.get(metric) or title_of(metric).removesuffix(" %")
 
@@ -363,5 +364,5 @@ def scores_table(alignment: Alignment) -> Table:
         (m, f"{alignment.ratings[m]:g}", *(f"{alignment.scores[n][m]:.3f}" for n in names))
         for m in order
     )
-    columns = ("Model", "Rating", *(_title(n) for n in names))
+    columns = ("Model", "Rating", *(title_of_metric(n) for n in names))
     return Table("What was correlated", columns, rows)

@@ -207,11 +207,17 @@ def metric_points(runs: Sequence[Run], first: str, second: str) -> list[tuple[fl
     return points
 
 
+def can_draw(runs: Sequence[Run]) -> bool:
+    """Whether there are several runs over the same items, with no statement skipped."""
+    same = all(run.spec.items == runs[0].spec.items for run in runs)
+    return len(runs) > 1 and same and not any(run.table().skipped.any() for run in runs)
+
+
 def study_tables(runs: Sequence[Run]) -> list[Table]:
     """The tables that rubric runs of one benchmark and one judge allow."""
     full = [run for run in runs if not run.table().skipped.any()]
     tables = [gates_table(runs), length_table(runs)]
-    if len(full) > 1:
+    if can_draw(full):
         tables.append(coverage_table(rubric_coverage(full)))
     if len(full) >= FEWEST:
         tables.append(models_table(full))

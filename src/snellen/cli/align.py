@@ -11,7 +11,7 @@ import click
 from snellen.cli.options import judge_options, parse_params
 
 if TYPE_CHECKING:
-    from snellen.alignment import Scores
+    from snellen.alignment import Alignment, Scores
     from snellen.results import Run
 
 
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 @judge_options
 @click.option("--config", type=click.Path(dir_okay=False), metavar="FILE", help="Settings.")
 @click.option("--no-cache", "cache", flag_value=False, default=True, type=bool)
+@click.option(
+    "--figures",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Also draw the metrics named by --metric, or the headline, as PNG, SVG and PDF.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the alignment as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
 def command(runs: tuple[str, ...], **words: Any) -> None:
@@ -55,12 +61,26 @@ def command(runs: tuple[str, ...], **words: Any) -> None:
     alignment.check_runs(loaded)
     more = rival_scores(loaded, words)
     found = alignment.align_runs(loaded, ratings, metrics=words["metrics"], more=more)
+    if words["figures"]:
+        draw(found, words["metrics"] or (loaded[0].protocol.headline,), words["figures"])
     if words["as_json"]:
         print_json(found)
         return
     put = (lambda t: click.echo(tables.to_markdown(t))) if words["markdown"] else print_table
     put(alignment.alignment_table(found))
     put(alignment.scores_table(found))
+
+
+def draw(found: Alignment, metrics: Sequence[str], folder: str) -> None:
+    """Writes a scatter of each metric against the ratings."""
+    from pathlib import Path
+
+    from snellen.plots import write_charts
+    from snellen.study_charts import alignment_chart
+
+    charts = [alignment_chart(found, name) for name in metrics]
+    for file in write_charts(charts, Path(folder)):
+        click.echo(f"figure: {file}", err=True)
 
 
 def rival_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, Scores]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     help="rubric: also shut gates, length bias, rubric coverage, consistency, gap and judges, as "
     "far as the runs allow.",
 )
+@click.option(
+    "--figures",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="With --studies: draw rubric coverage, as PNG, SVG and PDF.",
+)
 @click.option("--diagnose", is_flag=True, help="Response patterns, silence, doubtful questions.")
 @click.option("--provider", is_flag=True, help="Latency, tokens, cost, failures and refusals.")
 @click.option("--published", is_flag=True, help="Published rows beside your own.")
@@ -34,6 +41,7 @@ def command(
     dimensions: tuple[str, ...],
     *,
     studies: bool,
+    figures: str | None,
     as_json: bool,
     markdown: bool,
     **wanted: bool,
@@ -73,30 +81,45 @@ def command(
         for table in extra_tables(same, wanted):
             put(table)
         if studies:
-            for table in _studies(same):
+            for table in _studies(same, figures):
                 put(table)
     if studies:
         for table in _judge_studies(loaded):
             put(table)
 
 
-def _studies(runs: list[Run]) -> list[Table]:
-    """The studies that runs of one benchmark and judge allow."""
-    from snellen.rubric_studies import study_tables
+def _studies(runs: list[Run], figures: str | None) -> list[Table]:
+    """The studies that runs of one benchmark and judge allow; their figure goes to `figures`."""
+    from snellen import rubric_studies
 
-    return study_tables(runs) if runs[0].spec.protocol == "rubric" else []
+    if runs[0].spec.protocol != "rubric":
+        return []
+    if figures is not None and rubric_studies.can_draw(runs):
+        from snellen.plots import write_charts
+        from snellen.study_charts import coverage_chart
+
+        chart = coverage_chart(rubric_studies.rubric_coverage(runs))
+        for file in write_charts([chart], Path(figures)):
+            click.echo(f"figure: {file}", err=True)
+    return rubric_studies.study_tables(runs)
 
 
 def _judge_studies(runs: list[Run]) -> list[Table]:
     """Judge stability, for each benchmark where several judges read the same models' replies."""
     from snellen import judging
+    from snellen.errors import ComparisonError
 
     found: list[Table] = []
     for name in dict.fromkeys(run.spec.benchmark for run in runs):
         same = [run for run in runs if run.spec.benchmark == name]
-        if judging.can_compare(same):
+        if not judging.can_compare(same):
+            continue
+        try:
             study = judging.study_judges(same)
-            found += [judging.scores_table(study), judging.pairs_table(study)]
+        except ComparisonError as error:
+            click.echo(f"notice: judges cannot be compared: {error.message}", err=True)
+            continue
+        found += [judging.scores_table(study), judging.pairs_table(study)]
     return found
 
 
