@@ -26,6 +26,7 @@ from snellen.records import Item, Probe
 from snellen.results import Party
 from snellen.simulation import Captioner, simulate_rivals
 from snellen.stats import Resampling, holm
+from snellen.summaries import values_of
 
 QUICK = Resampling(resamples=500)
 
@@ -362,6 +363,18 @@ def test_runs_without_an_item_in_common_are_refused():
             a_run(items[1:], [letters(items)], name="b"),
             common=True,
         )
+
+
+@pytest.mark.parametrize("protocol", ["reading", "rubric", "direct"])
+def test_standings_are_those_of_each_runs_own_summary(protocol):
+    """Values and intervals are the ones that the run's summary gives."""
+    run = bundled("careless", protocol)
+    values = values_of(run.tally())
+    found = compare([run, bundled("terse", protocol)], metrics=list(values))
+    for metric in found.metrics:
+        own, standing = values[metric.name], metric.standings[0]
+        assert standing.value == pytest.approx(own.value)
+        assert standing.interval == pytest.approx(own.ci95)
 
 
 def test_the_order_of_items_makes_no_difference():

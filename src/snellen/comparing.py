@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from snellen import stats
 from snellen.comparability import Change, NamedSpec, check_across, check_comparable
 from snellen.errors import ComparisonError, UsageError
-from snellen.pairing import Mask, ProbeKey, Side, align, line_up, matching_rows, take_apart
+from snellen.pairing import (
+    Mask,
+    ProbeKey,
+    Side,
+    align,
+    line_up,
+    matching_rows,
+    narrowed,
+    take_apart,
+)
 from snellen.results import Run
 from snellen.tallies import Tally
 
@@ -339,9 +348,10 @@ def _ranks(
     values = [float(metric.value(tally.sums())) for tally in tallies]
     if metric.better == 0 or tallies[0].n_clusters < 2 or not all(map(math.isfinite, values)):
         return None
+    cut = [narrowed(tally, metric.name) for tally in tallies]
     return stats.rank_probabilities(
-        [tally.counts for tally in tallies],
-        tallies[0].statistic([metric.name]),
+        [tally.counts for tally in cut],
+        cut[0].statistic(),
         lower_is_better=metric.better < 0,
         resampling=resampling,
     )

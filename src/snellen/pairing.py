@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from snellen.errors import ComparisonError
 from snellen.protocols import Protocol, protocol_of
 from snellen.records import ReplyRow
 from snellen.results import Run, RunSpec
-from snellen.tallies import ProbeTable, Tally, group_masks, pool
+from snellen.tallies import Metric, ProbeTable, Tally, group_masks, pool
 
 Mask = NDArray[np.bool_]
 Unit = tuple[str, int]
@@ -208,28 +209,43 @@ def _joined(found: Iterable[Mapping[Unit, str]]) -> dict[Unit, str]:
 
 
 def align(tallies: Sequence[Tally], names: Sequence[str]) -> list[Tally]:
-    """The tallies on the clusters that all have, with the same columns and the named metrics.
+    """The tallies on the clusters that all have, with the named metrics and what these read.
 
     Columns that a tally lacks, such as those of a label that it has not met, are 0. The first
     tally's metrics serve all.
     """
     shared = set(tallies[0].clusters).intersection(*(tally.clusters for tally in tallies[1:]))
     clusters = tuple(name for name in tallies[0].clusters if name in shared)
-    columns = tuple(dict.fromkeys(name for tally in tallies for name in tally.columns))
     metrics = tuple(tallies[0].metric(name) for name in names)
+    columns = _columns_read(metrics)
     return [
         Tally(clusters, columns, _rearranged(tally, clusters, columns), metrics)
         for tally in tallies
     ]
 
 
+def narrowed(tally: Tally, name: str) -> Tally:
+    """The tally with one metric and the columns that it reads, which are quicker to resample."""
+    metrics = (tally.metric(name),)
+    columns = _columns_read(metrics)
+    return Tally(tally.clusters, columns, _rearranged(tally, tally.clusters, columns), metrics)
+
+
+def _columns_read(metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """The columns that strict values look up: a formula is asked, and the look-ups are kept."""
+    read: defaultdict[str, NDArray[np.float64]] = defaultdict(lambda: np.ones(()))
+    for metric in metrics:
+        metric.value(read)
+    return tuple(read)
+
+
 def _rearranged(
     tally: Tally, clusters: tuple[str, ...], columns: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    if tally.clusters == clusters and tally.columns == columns:
-        return tally.counts
     at = {name: row for row, name in enumerate(tally.clusters)}
+    rows = [at[name] for name in clusters]
     counts = np.zeros((len(clusters), len(columns)))
-    places = [columns.index(name) for name in tally.columns]
-    counts[:, places] = tally.counts[[at[name] for name in clusters]]
+    for place, name in enumerate(columns):
+        if name in tally.columns:
+            counts[:, place] = tally.counts[rows, tally.columns.index(name)]
     return counts
