@@ -12,13 +12,15 @@ from PIL import Image as Pillow
 
 from snellen.media import image_from_path
 from snellen.records import Image, Item, Probe, ReplyRow, Usage, Verdict
-from snellen.results import Party, PromptRecord, Run, RunSpec, Session, write_json
+from snellen.results import Party, PromptRecord, Run, RunSpec, Session, Summary, write_json
 from snellen.summaries import summarise
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 CATEGORIES = ("Count", "Attributes", "OCR/Text", "Action")
 CAPABILITIES = ("ocr_error", "hallucination", "visual_counting_error")
 PROMPT = PromptRecord("reading_judge", "ab" * 32, "Read {this} & answer <letter>.")
+# Bootstrapping takes most of the time, and depends on nothing else than these.
+_SUMMARIES: dict[tuple[str, str, str], Summary] = {}
 USAGE: Mapping[str, Any] = {
     "model": {"done": 4, "failed": 1, "retries": 2, "prompt_tokens": 4000, "reasoning_tokens": 77,
               "completion_tokens": 800, "unknown_usage": 0, "cost_usd": 0.25},
@@ -48,7 +50,7 @@ def reading_run(
         probes = tuple(
             Probe(f"p{i}-{k}", f"What is thing {k}?", "A", ("one", "two", "three", "four"),
                   groups={"category": CATEGORIES[k % 4], "generator": ("g1", "g2")[k % 2],
-                          "nature": "thing", "region_id": f"r{i}-{k}"})
+                          "nature": "thing", "choices": "4", "region_id": f"r{i}-{k}"})
             for k in range(6)
         )  # fmt: skip
         item = f"i{i}"
@@ -129,8 +131,14 @@ def _run(
         sessions=(Session("2026-01-02T03:04:05Z", "0.1.0", "3.11.0"),),
     )
     run = Run(folder / name, spec, tuple(items), replies, verdicts, None)
-    summary = summarise(run, status="complete")
-    return replace(run, summary=replace(summary, usage=USAGE))
+    marks = "".join(str(v.correct)[0] for v in verdicts.values())
+    kin = (run.protocol.name, fidelity, marks)
+    summary = _SUMMARIES.get(kin)
+    if summary is None:
+        summary = summarise(run, status="complete")
+        _SUMMARIES[kin] = summary
+    named = replace(summary, model=name, benchmark=spec.benchmark, usage=USAGE)
+    return replace(run, summary=named)
 
 
 def save_run(run: Run) -> Path:

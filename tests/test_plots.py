@@ -63,6 +63,26 @@ def test_rubric_and_direct_sections_have_their_figures(tmp_path: Path) -> None:
     assert [c.name for c in charts_of([direct_run(tmp_path)])] == ["radar-error_category"]
 
 
+def test_nothing_is_drawn_where_nothing_was_scored(tmp_path: Path) -> None:
+    """Runs without a scored probe leave only what the benchmark itself shows."""
+    runs = []
+    for name in "ab":
+        run = reading_run(tmp_path, name)
+        lost = {
+            key: replace(v, status="unscored", verdict=None, correct=None, reason="judge_timeout")
+            for key, v in run.verdicts.items()
+        }
+        runs.append(replace(run, verdicts=lost, summary=None))
+    assert [chart.name for chart in charts_of(runs)] == ["shares-category", "domains"]
+
+
+def test_captionqa_is_drawn_by_its_own_headline(tmp_path: Path) -> None:
+    """The reading of CaptionQA shows its score where others show overall accuracy."""
+    run = replace(reading_run(tmp_path, benchmark="captionqa"), summary=None)
+    titles = {chart.name: chart.title for chart in charts_of([run])}
+    assert titles["radar-category"] == "Score by question category"
+
+
 def test_reliability_is_drawn_from_stored_probabilities(tmp_path: Path) -> None:
     """Calibration takes the probability of the given letter and leaves abstentions out."""
     run = reading_run(tmp_path, right=4)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from snellen.errors import ImageError
+from snellen.markup import data_uri
 from snellen.records import Image, Item, Probe, Region, Verdict
 from snellen.results import Run
 
@@ -201,7 +202,9 @@ def _labels(item: Item, probe: Probe, protocol: str) -> tuple[str, list[str]]:
         source = item.extra.get("source_bmk")
         domains = [str(source)] if source else []
         return next(iter(item.groups.get("error_category", ())), ""), domains
-    return probe.groups.get("category", ""), list(item.groups.get("l1", ()))
+    return probe.groups.get("category", ""), list(
+        item.groups.get("l1", ()) or item.groups.get("domain", ())
+    )
 
 
 def _cut(text: str, most: int) -> str:
@@ -221,7 +224,6 @@ def thumbnails(failures: Sequence[Failure]) -> dict[str, dict[str, Any]]:
 
 
 def _thumbnail(image: Image) -> dict[str, Any]:
-    from snellen.markup import data_uri
     from snellen.media import open_upright
 
     try:

@@ -17,7 +17,7 @@ from snellen.figures import bars, calibration, card, heat, radar, scatter, style
 from snellen.figures.series import MOST_SHOWN, best_runs, name_of, series_of
 from snellen.records import Item, Region
 from snellen.results import Run, Value
-from snellen.tables import summary_of
+from snellen.tables import summary_of, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,14 +75,17 @@ def _few(runs: Sequence[Run]) -> tuple[Sequence[Run], str]:
 
 
 def _reading_charts(runs: Sequence[Run]) -> list[Chart | None]:
+    headline = runs[0].protocol.headline
+    name = title_of(headline).removesuffix(" %")
     return [
-        _radar_chart(runs, "category", "overall_acc", "Overall accuracy by question category"),
+        _radar_chart(runs, "category", headline, f"{name} by question category"),
         _trade_chart(runs),
         _length_chart(runs),
-        _generator_chart(runs),
+        _generator_chart(runs, headline),
         _reliability_chart(runs),
         _shares_chart(runs[0]),
-        _domain_chart(runs, "l1", "overall_acc", "Overall accuracy by domain"),
+        _domain_chart(runs, "l1", headline, f"{name} by domain"),
+        _domain_chart(runs, "domain", headline, f"{name} by domain"),
         _tree_chart(runs[0]),
     ]
 
@@ -118,8 +121,8 @@ def _trade_chart(runs: Sequence[Run]) -> Chart | None:
     points = []
     for run in runs:
         metrics = summary_of(run).metrics
-        x, y = metrics["coverage"], metrics["global_density"]
-        if x.value is not None and y.value is not None:
+        x, y = metrics.get("coverage"), metrics.get("global_density")
+        if x is not None and y is not None and x.value is not None and y.value is not None:
             points.append(
                 scatter.Point(
                     name_of(run), 100 * x.value, y.value, _scaled(x.ci95, 100), _scaled(y.ci95, 1)
@@ -145,17 +148,22 @@ def _domain_chart(runs: Sequence[Run], dimension: str, metric: str, title: str) 
         f"Pooled over the probes of all pictures with that label; domains with fewer than "
         f"{bars.FEW_IMAGES} pictures are grey.{remark}"
     )
-    return Chart(f"bars-{dimension}", title, caption, bars.domain_bars(series))
+    return Chart(f"bars-{dimension}", title, caption, bars.domain_bars(series, title=_axis(metric)))
 
 
-def _generator_chart(runs: Sequence[Run]) -> Chart | None:
-    series = series_of(runs, "generator", "overall_acc")
+def _axis(metric: str) -> str:
+    """A metric's title for an axis: `Overall, %`."""
+    return title_of(metric).replace(" %", ", %")
+
+
+def _generator_chart(runs: Sequence[Run], metric: str) -> Chart | None:
+    series = series_of(runs, "generator", metric)
     if not series or len(series[0].values) < 2:
         return None
     caption = "Does a model do better on the questions of one generator? Lines are 95% intervals."
     return Chart(
-        "bars-generator", "Overall accuracy by question generator", caption,
-        bars.group_bars(series),
+        "bars-generator", f"{title_of(metric).removesuffix(' %')} by question generator", caption,
+        bars.group_bars(series, title=_axis(metric)),
     )  # fmt: skip
 
 
@@ -163,7 +171,8 @@ def _length_chart(runs: Sequence[Run]) -> Chart | None:
     points = []
     for run in runs:
         metrics = summary_of(run).metrics
-        known = [_plain(metrics[n]) for n in ("tokens_per_image", "coverage", "effective_acc")]
+        names = ("tokens_per_image", "coverage", "effective_acc")
+        known = [_plain(metrics.get(name)) for name in names]
         if not any(math.isnan(v) for v in known):
             points.append(
                 scatter.LengthPoint(name_of(run), known[0], 100 * known[1], 100 * known[2])
@@ -177,8 +186,8 @@ def _length_chart(runs: Sequence[Run]) -> Chart | None:
     )  # fmt: skip
 
 
-def _plain(value: Value) -> float:
-    return math.nan if value.value is None else value.value
+def _plain(value: Value | None) -> float:
+    return math.nan if value is None or value.value is None else value.value
 
 
 def _reliability_chart(runs: Sequence[Run]) -> Chart | None:
@@ -266,9 +275,7 @@ def _gap_chart(runs: Sequence[Run]) -> Chart | None:
     points = []
     for run in runs:
         metrics = summary_of(run).metrics
-        if "atomic_acc" not in metrics or "gate_pass" not in metrics:
-            continue
-        atomic, gate = _plain(metrics["atomic_acc"]), _plain(metrics["gate_pass"])
+        atomic, gate = _plain(metrics.get("atomic_acc")), _plain(metrics.get("gate_pass"))
         if not (math.isnan(atomic) or math.isnan(gate)):
             points.append(scatter.GapPoint(name_of(run), 100 * atomic, 100 * gate))
     if not points:

@@ -153,10 +153,12 @@ def write_report(
 ) -> tuple[Path, ...]:
     """Writes the page, and figures and tables as files where folders for them are given.
 
+    Without options, regions are known of the benchmarks that come with Snellen.
+
     Raises:
         DataError: a file cannot be written.
     """
-    options = options or ReportOptions()
+    options = options or ReportOptions(regions=bundled_regions(runs))
     sections = sections_of(runs, regions=options.regions)
     written = [out]
     try:
@@ -242,19 +244,18 @@ def _overview(sections: Sequence[Section]) -> Html:
 
 
 def _section(section: Section) -> Html:
-    protocol = section.runs[0].protocol
     counts = [summary_of(run).counts for run in section.runs]
     lead = (
         f"{len(section.runs)} {'model' if len(section.runs) == 1 else 'models'}, "
         f"{max(c.items for c in counts):,} items, {max(c.probes for c in counts):,} probes; "
         f"judge {section.runs[0].spec.judge.name}"
     )
-    kicker = element("p", text(f"{protocol.name} protocol"), class_="kicker")
+    kicker = element("p", text(f"{section.runs[0].spec.protocol} protocol"), class_="kicker")
     parts = [
         kicker,
         element("h2", text(section.title)),
         element("p", text(lead), class_="lead"),
-        element("p", text(PROTOCOL_WORDS[protocol.name])),
+        element("p", text(PROTOCOL_WORDS[section.runs[0].spec.protocol])),
         _warnings(section),
         element("h3", text("Leaderboard")),
         table_element(_leaderboard(section), low=section.low),

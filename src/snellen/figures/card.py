@@ -73,7 +73,7 @@ class Card:
 
 
 def choose_card(runs: Sequence[Run], regions: Mapping[str, Region] | None = None) -> Card | None:
-    """The card of the item that tells the models apart best; None without two models to show.
+    """The card of the item that tells the models apart best; None without two models that differ.
 
     Of that item it takes three probes of different categories, those on which models differ first.
     """
@@ -86,7 +86,7 @@ def choose_card(runs: Sequence[Run], regions: Mapping[str, Region] | None = None
             continue
         probes = _telling_probes(chosen, item)
         score = sum(_spread(chosen, item, probe) for probe in probes)
-        if len(probes) >= 2 and (best is None or score > best[0]):
+        if len(probes) >= 2 and score > (0 if best is None else best[0]):
             best = (score, item, probes)
     return None if best is None else _card(chosen, best[1], best[2], regions or {})
 

@@ -29,13 +29,13 @@ def name_of(run: Run) -> str:
 
 
 def series_of(runs: Sequence[Run], dimension: str, metric: str) -> tuple[Series, ...]:
-    """A metric of each run by the labels of a dimension; runs without it are left out."""
+    """A metric of each run by the labels of a dimension; runs without any value are left out."""
     found = []
     for run in runs:
         summary = summary_of(run)
         groups = summary.by.get(dimension, {})
         values = {label: m[metric] for label, m in groups.items() if metric in m}
-        if not values:
+        if all(value.value is None for value in values.values()):
             continue
         counts = summary.group_counts.get(dimension, {})
         items = {label: int(c.get("items", 0)) for label, c in counts.items()}

@@ -189,7 +189,7 @@ def faded(colour: str) -> str:
     """The colour, greyed: what it stands for carries little weight.
 
     >>> faded("#000000")
-    '#a8aaad'
+    '#a7aaad'
     """
     ground = [int(PALE[k : k + 2], 16) for k in (1, 3, 5)]
     own = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]

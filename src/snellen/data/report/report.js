@@ -46,7 +46,7 @@
     return {failure, run, probe, caption: data.captions[failure.caption]};
   });
   const TESTS = {
-    protocol: (e) => [e.run.benchmark === e.run.protocol ? e.run.protocol : `${e.run.protocol}: ${e.run.benchmark}`],
+    protocol: (e) => [`${e.run.protocol}: ${e.run.benchmark}`],
     model: (e) => [e.run.model],
     kind: (e) => [KIND_WORDS[e.failure.kind]],
     category: (e) => [e.probe.category],
