@@ -181,6 +181,10 @@ def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
     if run.spec.protocol == "rubric":
         extra |= gating.gate_extra(run, table)
     extra |= reading_notes.calibration_extra(run)
+    if run.spec.judge.members:
+        from snellen.votes import panel_extra
+
+        extra |= panel_extra(run)
     if run.spec.judge_check is not None:
         from snellen.sensitivity import judge_check_extra
 

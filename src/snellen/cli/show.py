@@ -56,6 +56,7 @@ def command(
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.reading_tables import extra_tables
     from snellen.results import find_runs, load_run
+    from snellen.votes import panel_tables
 
     loaded = [load_run(path) for path in find_runs(runs)]
     if as_json:
@@ -74,9 +75,10 @@ def command(
         for run in same:
             for dimension in _chosen(run, dimensions):
                 put(tables.breakdown(run, dimension))
-        for found in map(sensitivity_table, same):
-            if found is not None:
-                put(found)
+        for run in same:
+            for table in (*panel_tables(run), sensitivity_table(run)):
+                if table is not None:
+                    put(table)
         put(tables.counts_table(same))
         for table in extra_tables(same, wanted):
             put(table)
