@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from snellen.comparing import Comparison
 
 Speaker = str | Callable[..., Any]
+Judging = Speaker | Sequence[Speaker]
 
 
-def run(benchmark: str, *, model: Speaker = "", judge: Speaker = "", **words: Any) -> Run:
+def run(benchmark: str, *, model: Speaker = "", judge: Judging = "", **words: Any) -> Run:
     """Evaluates a model on a benchmark and gives the finished run.
 
     `model` and `judge` are names, or Python callables (sync or async) that take OpenAI-style
-    messages and give a text. Other words are those of `snellen run`: `api_url`, `judge_url`,
-    `out`, `data`, `replies` (a mapping id to text), `limit`, `subsets`, `repeat`, `control` and
-    so on. Without `out` the run goes to a new temporary folder. A stopped or partly unscored run
+    messages and give a text; several judges in a list vote as a panel. Other words are those of
+    `snellen run`: `api_url`, `judge_url`, `out`, `data`, `replies` (a mapping id to text),
+    `limit`, `subsets`, `repeat`, `control` and so on. Without `out` the run goes to a new temporary folder. A stopped or partly unscored run
     is given too: its `summary` counts what could not be scored; only a run that was stopped by an
     error before any verdict raises.
 
@@ -42,7 +43,7 @@ def run(benchmark: str, *, model: Speaker = "", judge: Speaker = "", **words: An
 
 
 async def run_async(
-    benchmark: str, *, model: Speaker = "", judge: Speaker = "", **words: Any
+    benchmark: str, *, model: Speaker = "", judge: Judging = "", **words: Any
 ) -> Run:
     """The same as `run`, for callers that have an event loop."""
     plan = make_plan(_request(benchmark, model=model, judge=judge, words=words))
@@ -53,7 +54,7 @@ async def run_async(
 
 
 def score_captions(
-    captions: Mapping[str, str], *, benchmark: str, judge: Speaker, **words: Any
+    captions: Mapping[str, str], *, benchmark: str, judge: Judging, **words: Any
 ) -> Run:
     """Scores captions that exist already, by image id; no model is called.
 
@@ -65,7 +66,7 @@ def score_captions(
 
 
 async def score_captions_async(
-    captions: Mapping[str, str], *, benchmark: str, judge: Speaker, **words: Any
+    captions: Mapping[str, str], *, benchmark: str, judge: Judging, **words: Any
 ) -> Run:
     """The same as `score_captions`, for callers that have an event loop."""
     return await run_async(benchmark, judge=judge, replies=captions, **words)
@@ -124,7 +125,7 @@ PLAN_WORDS = frozenset(RunRequest.__dataclass_fields__)
 
 
 def _request(
-    benchmark: str, *, model: Speaker, judge: Speaker, words: dict[str, Any]
+    benchmark: str, *, model: Speaker, judge: Judging, words: dict[str, Any]
 ) -> RunRequest:
     load = {k: v for k, v in words.items() if k in LOAD_WORDS - {"seed", "cache"}}
     if "subsets" in load:

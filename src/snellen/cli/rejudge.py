@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 @click.option("--option-order", "option_seed", type=int, default=None, metavar="SEED")
 @click.option("--one-rubric-a-call/--all-rubrics-a-call", "one_a_call", default=None)
 @click.option("--gate-first/--no-gate-first", default=None)
+@click.option(
+    "--judge-check", metavar="FILE", help="Attach a `snellen judge-check` result to the run."
+)
 @driving_options
 def command(run: str, **words: Any) -> int:
     """Judge the stored replies of RUN again; the model is never called.
@@ -75,7 +78,7 @@ def request_of(words: dict[str, Any]) -> RunRequest:
             key: words[key]
             for key in (
                 "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
-                "judge_prompt", "panel", "min_valid",
+                "judge_prompt", "panel", "min_valid", "judge_check",
                 "config", "concurrency", "max_cost", "max_unscored", "max_tries",
                 "reasks", "cache",
             )
