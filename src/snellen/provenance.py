@@ -117,7 +117,8 @@ def _party(role: str, party: Party) -> Iterator[tuple[str, str]]:
             for k, member in enumerate(value, 1):
                 yield from _party(f"{role}, member {k}", member)
         elif name == "fidelity":
-            yield title, value or "full"
+            if role == "Judge" or value:
+                yield title, value or "full"
         else:
             yield title, value or NOT_STATED
 

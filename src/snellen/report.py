@@ -265,7 +265,7 @@ def _section(section: Section) -> Html:
         element("h3", text("What was scored, and what was not")),
         table_element(_counts(section), low=section.low),
         element("h3", text("Calls, tokens and cost")),
-        table_element(boards.usage_table(section.runs)),
+        table_element(_usage(section)),
         _how(section),
     ]
     return element("section", *parts, id=section.anchor)
@@ -297,6 +297,13 @@ def _counts(section: Section) -> Table:
         (labelled(run), *row[1:]) for run, row in zip(section.runs, table.rows, strict=True)
     )
     return replace(table, rows=rows)
+
+
+def _usage(section: Section) -> Table:
+    """Calls and tokens, which are of full fidelity whoever judged."""
+    table = boards.usage_table(section.runs)
+    names = {labelled(run): run.name for run in section.runs}
+    return replace(table, rows=tuple((names[row[0]], *row[1:]) for row in table.rows))
 
 
 def _figures(charts: Sequence[Chart]) -> Html:
