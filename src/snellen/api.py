@@ -28,9 +28,9 @@ def run(benchmark: str, *, model: Speaker = "", judge: Judging = "", **words: An
     `model` and `judge` are names, or Python callables (sync or async) that take OpenAI-style
     messages and give a text; several judges in a list vote as a panel. Other words are those of
     `snellen run`: `api_url`, `judge_url`, `out`, `data`, `replies` (a mapping id to text),
-    `limit`, `subsets`, `repeat`, `control` and so on. Without `out` the run goes to a new temporary folder. A stopped or partly unscored run
-    is given too: its `summary` counts what could not be scored; only a run that was stopped by an
-    error before any verdict raises.
+    `limit`, `subsets`, `repeat`, `control` and so on. Without `out` the run goes to a new temporary
+    folder. A stopped or partly unscored run is given too: its `summary` counts what could not be
+    scored; only a run that was stopped by an error before any verdict raises.
 
     >>> done = run("mini-direct", model=lambda messages: "two", judge="embedded", limit=2)
     >>> done.summary.counts.probes

@@ -340,11 +340,12 @@ def sources_of(found: Answered, protocol: ProtocolName) -> dict[str, dict[str, R
     for source in ("frozen", "dev", "facts"):
         mask = found.source == source
         if mask.any():
-            parts[source] = rates_of(_where(found, mask), protocol)
+            parts[source] = rates_of(part_of(found, mask), protocol)
     return parts
 
 
-def _where(found: Answered, mask: Mask) -> Answered:
+def part_of(found: Answered, mask: Mask) -> Answered:
+    """The rows for which the mask holds."""
     _, place = np.unique(found.cluster[mask], return_inverse=True)
     return Answered(
         place.astype(np.intp),

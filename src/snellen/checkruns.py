@@ -14,10 +14,12 @@ from typing import Any
 import snellen
 from snellen.bundle import MINI
 from snellen.checking import (
+    Answered,
     JudgeCheck,
     ProtocolCheck,
     answered,
     confusion_of,
+    part_of,
     position_of,
     rates_of,
     same_again,
@@ -190,7 +192,7 @@ def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
         n_pictures=len({item.cluster for item in made.benchmark.items}),
         rates=rates_of(found, protocol),
         sources=sources_of(found, protocol),
-        confusion=confusion_of(found, protocol),
+        confusion=confusion_of(_untuned(found, run.spec.judge), protocol),
         unscored_by_reason={} if summary is None else dict(summary.counts.unscored_by_reason),
         same_again=same_again(made, run.verdicts, repeats=wish.repeats),
         position=position,
@@ -199,6 +201,13 @@ def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
         params=dict(run.spec.judge.params),
         usage=_usage(trial),
     )
+
+
+def _untuned(found: Answered, judge: Party) -> Answered:
+    """What a judge was not tuned on: for the embedded one all but the labelled tuning half."""
+    if judge.fidelity != "low" or (found.source == "dev").all():
+        return found
+    return part_of(found, found.source != "dev")
 
 
 def _usage(trial: _Trial) -> dict[str, Any]:

@@ -30,6 +30,7 @@ CONCLUDE = (
     "these rates hold for this judge, these prompts and this material; other replies may be "
     "harder: see docs/concepts/judge-check.md",
 )
+UNTUNED_NOTE = "without the half that the embedded judge was tuned on"
 EMBEDDED_NOTE = (
     "the frozen half was reworded and set aside before the embedded judge was tuned: quote that "
     "one for it"
@@ -40,7 +41,7 @@ def check_tables(check: JudgeCheck) -> Iterator[Table]:
     """All tables of a check: by protocol the rates and the confusion, then speed and cost."""
     for found in check.protocols.values():
         yield rates_table(check, found)
-        yield confusion_table(found)
+        yield confusion_table(check, found)
         if found.position is not None:
             yield position_table(found.position)
     yield effort_table(check)
@@ -106,7 +107,7 @@ def rates_table(check: JudgeCheck, found: ProtocolCheck) -> Table:
     return Table(title, columns, tuple(rows), (*notes, *CONCLUDE))
 
 
-def confusion_table(found: ProtocolCheck) -> Table:
+def confusion_table(check: JudgeCheck, found: ProtocolCheck) -> Table:
     """What the judge said, of what was true, in per cent of each row."""
     confusion = found.confusion
     rows = tuple(
@@ -119,7 +120,8 @@ def confusion_table(found: ProtocolCheck) -> Table:
         "rubric": "whether a statement holds for the caption",
         "direct": "whether a reply gives the reference",
     }[found.protocol]
-    return Table(f"{found.protocol}: confusion, % of the row", columns, rows, (note,))
+    notes = (note, *([UNTUNED_NOTE] if check.judge.fidelity == "low" else []))
+    return Table(f"{found.protocol}: confusion, % of the row", columns, rows, notes)
 
 
 def position_table(found: Position) -> Table:
