@@ -7,7 +7,6 @@ that fits its verdict, and computes the metrics anew. The range holds 95% of the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from snellen.checking import CLASSES, UNSCORED, JudgeCheck
+from snellen.checking import CLASSES, JudgeCheck
 from snellen.keys import digest_of
 from snellen.results import Run, RunSpec
 from snellen.tallies import ProbeTable
@@ -91,7 +90,10 @@ def judge_check_notes(extra: Mapping[str, Any]) -> list[str]:
     if found["mismatch"]:
         return [f"the attached judge check does not fit: {'; '.join(found['mismatch'])}"]
     if "ranges" not in found:
-        return ["the attached judge check cannot tell right from wrong: no range follows from it"]
+        return [
+            "no range follows from the attached judge check: there is no verdict to hold it to, or "
+            "the judge cannot tell right from wrong"
+        ]
     return []
 
 
@@ -105,10 +107,10 @@ def ranges_of(
     classes = CLASSES[run.spec.protocol]
     said = confusion["said"]
     counts = np.array(confusion["counts"], float)[:, [said.index(name) for name in classes]]
-    if UNSCORED in classes or (counts.sum(axis=1) == 0).any():
+    judged = _judged(run, table)
+    if not judged.any() or (counts.sum(axis=1) == 0).any():
         return None
     rng = np.random.default_rng(run.spec.seed)
-    judged = _judged(run, table)
     tally = run.protocol.tally(table, run.replies)
     found: list[Floats] = []
     for _ in range(draws):
@@ -119,13 +121,18 @@ def ranges_of(
             found.append(again.statistic()(again.counts.sum(axis=0)))
     if len(found) < draws / 2:
         return None
-    low, high = np.nanquantile(np.stack(found), TAILS, axis=0)
     raw = tally.statistic()(tally.counts.sum(axis=0))
+    columns = zip(tally.metrics, raw, np.stack(found).T, strict=True)
     return {
-        metric.name: Range(float(raw[k]), float(low[k]), float(high[k]))
-        for k, metric in enumerate(tally.metrics)
-        if math.isfinite(low[k]) and math.isfinite(high[k])
+        metric.name: _range(float(value), again[np.isfinite(again)])
+        for metric, value, again in columns
+        if np.isfinite(again).any()
     }
+
+
+def _range(raw: float, drawn: Floats) -> Range:
+    low, high = np.quantile(drawn, TAILS)
+    return Range(raw, float(low), float(high))
 
 
 def _judged(run: Run, table: ProbeTable) -> NDArray[np.bool_]:
