@@ -116,6 +116,15 @@ def test_filters_have_labels_in_every_protocol(tmp_path: Path) -> None:
     ]
 
 
+def test_marks_of_pictures_become_words(tmp_path: Path) -> None:
+    """A direct question shows which picture is meant where there are several, else no mark."""
+    run = direct_run(tmp_path)
+    assert gallery_of([run]).probes[0]["question"] == "What is 0?"
+    items = tuple(replace(item, images=item.images * 2) for item in run.items)
+    two = gallery_of([replace(run, items=items)])
+    assert two.probes[0]["question"] == "[picture 1] What is 0?"
+
+
 def test_long_texts_are_cut_until_the_gallery_fits(tmp_path: Path) -> None:
     """Captions of megabytes are cut, and the cut says how much is missing."""
     long = "\u4e00" * 400_000

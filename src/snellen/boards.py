@@ -125,6 +125,20 @@ def _usage_cells(usage: Mapping[str, Any] | None) -> list[str]:
     return [*calls, *tokens, "unknown" if cost is None else f"{cost:.4f}"]
 
 
+def headline_readings(runs: Sequence[Run]) -> Table:
+    """The headline number of each run in its readings: strict, over what was scored, upper."""
+    name = runs[0].protocol.headline
+    rows = []
+    for run in runs:
+        summary = summary_of(run)
+        value = summary.metrics[name]
+        readings = (number(name, v) for v in (value.scored, value.upper))
+        scored = f"{summary.counts.scored}/{summary.counts.probes}"
+        rows.append((labelled(run), with_interval(name, value), *readings, scored))
+    columns = ("Model", "Value", "Over scored", "Upper", "Scored")
+    return Table(f"{title_of(name)} in its readings", columns, tuple(rows))
+
+
 def readings_across(runs: Sequence[Run]) -> Table:
     """Each metric of each run in all readings, one row a number: for other programs to read."""
     rows = []

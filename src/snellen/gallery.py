@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ PICTURES_A_CARD = 4
 TEXT_BUDGET = 2_600_000
 """How many bytes all texts of a gallery may have; longer captions and judgements are cut."""
 LONGEST = (6000, 3000, 1500, 800, 400)
+_MARK = re.compile(r"<\|image_(\d+)\|>")
 KINDS = ("wrong", "unscored", "abstained")
 
 
@@ -172,7 +174,7 @@ class _Desk:
         return {
             "item": f.item.id,
             "id": f.probe.id,
-            "question": _cut(f.probe.question, 2000),
+            "question": _cut(_question(f), 2000),
             "options": [_cut(option, 600) for option in f.probe.options],
             "answer": _cut(f.probe.answer, 1000),
             "hint": _cut(f.item.hint, 600),
@@ -181,6 +183,12 @@ class _Desk:
             "pictures": [i.digest for i in f.item.images if i.digest in self.pictures],
             "box": list(region.bbox) if region is not None and is_here else None,
         }
+
+
+def _question(f: Failure) -> str:
+    """The question as people read it: marks of pictures in words, or gone where there is one."""
+    word = "" if len(f.item.images) <= 1 else r"[picture \1] "
+    return _MARK.sub(word, f.probe.question).strip()
 
 
 def _run_data(run: Run) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from snellen.tables import Table
 
 Html = NewType("Html", str)
 
-VOID = frozenset({"br", "hr", "img", "input", "meta"})
+VOID = frozenset({"br", "hr", "img", "input", "meta", "wbr"})
 _NUMBER = re.compile(r"-?\d[\d.,]*(?:[ /]|$)")
 _SPLIT_CELL = re.compile(r"(-?\d[\d.,]*|-)((?: (?:\[[^\]]*\]|\d+/\d+))+)")
 _REST = re.compile(r"\[[^\]]*\]|\d+/\d+")
@@ -155,8 +155,9 @@ LOW = "low fidelity: the embedded judge read these replies; not comparable with 
 
 
 def _named(name: str, is_low: bool) -> tuple[Html, ...]:
-    """A name, and where its numbers are of low fidelity a badge instead of the words."""
+    """A name that may break after underscores; low fidelity is a badge instead of words."""
+    shown = name.removesuffix(LOW_SUFFIX) if is_low else name
+    broken = Html(text(shown).replace("_", f"_{element('wbr')}"))
     if not is_low:
-        return (text(name),)
-    badge = element("span", text("low fidelity"), class_="badge low", title=LOW)
-    return text(name.removesuffix(LOW_SUFFIX)), badge
+        return (broken,)
+    return broken, element("span", text("low fidelity"), class_="badge low", title=LOW)

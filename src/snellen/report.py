@@ -355,7 +355,13 @@ def _readings(section: Section) -> Html:
         "\u201cOver scored\u201d leaves that out, \u201cupper\u201d counts it as right; n is the "
         "denominator."
     )
-    parts = [element("h3", text("All readings")), element("p", text(note), class_="note")]
+    headline = boards.headline_readings(section.runs)
+    parts = [
+        element("h3", text("All readings")),
+        element("p", text(note), class_="note"),
+        element("h4", text(headline.title)),
+        table_element(headline, low=section.low),
+    ]
     for k, run in enumerate(section.runs):
         is_low = run.spec.judge.fidelity == "low"
         name = element("summary", text(labelled(run)))
