@@ -118,7 +118,36 @@ def test_a_judge_no_better_than_a_coin_gives_a_notice_and_no_range() -> None:
     """Where verdicts do not depend on the truth, no range follows."""
     check = check_of(np.full((2, 2), 0.5), "direct", n=10**8)
     summary = summarise(attached(boolean_world("direct").run, check), status="complete")
-    assert any("cannot tell right from wrong" in note for note in summary.notes)
+    assert any("the judge told too little apart" in note for note in summary.notes)
+
+
+def test_error_rates_under_which_the_verdicts_could_not_have_come_about_are_named() -> None:
+    """A run with fewer credits than the check's false credits alone would make contradicts it."""
+    world = reading_world(shares=(0.05, 0.05, 0.9), images=100)
+    harsh = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.4, 0.4, 0.2]])
+    summary = summarise(attached(world.run, check_of(harsh, "reading")), status="complete")
+    assert summary.extra["judge_check"]["misfit"] == ["all"]
+    assert any("could not have come about" in note for note in summary.notes)
+
+
+def test_the_range_spans_what_each_kind_of_material_allows() -> None:
+    """Two kinds of material with other error rates give one range that holds both."""
+    world = boolean_world("direct", images=300)
+    mild, harsh = (np.array([[x, 1 - x], [0.02, 0.98]]) for x in (0.98, 0.8))
+    check = check_of(mild, "direct")
+    found = check.protocols["direct"]
+    other = check_of(harsh, "direct").protocols["direct"].confusion
+    both = replace(found, confusions={"labelled": found.confusion, "facts": other})
+    check = replace(check, protocols={"direct": both})
+    extra = summarise(attached(world.run, check), status="complete").extra["judge_check"]
+    alone = [
+        ranges_of(world.run, world.run.table(), one)
+        for one in attachment(check, world.run.spec)["confusions"].values()
+    ]
+    assert alone[0] is not None
+    assert alone[1] is not None
+    assert extra["ranges"]["accuracy"]["low"] == alone[0]["accuracy"].low
+    assert extra["ranges"]["accuracy"]["high"] == alone[1]["accuracy"].high
 
 
 def test_the_table_calls_the_range_no_corrected_score() -> None:

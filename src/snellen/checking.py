@@ -89,7 +89,8 @@ class ProtocolCheck:
     `prompts` maps purposes to hashes, `params` are what was sent to the judge. `rates`, and the
     same by half of the labelled material or `facts` (`sources`), have their names as keys.
     `same_again` is agreement with itself on repeats, None without them. `calls` were made in
-    `seconds` in all; usage is as in a run's summary.
+    `seconds` in all; usage is as in a run's summary. `confusions` are those of `labelled` replies
+    and of captions from `facts` alone; negated facts, rare in real captions, are in none.
     """
 
     protocol: ProtocolName
@@ -106,6 +107,7 @@ class ProtocolCheck:
     seconds: float
     params: Mapping[str, Any] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
+    confusions: Mapping[str, Confusion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import snellen
 from snellen.bundle import MINI
 from snellen.checking import (
     Answered,
+    Confusion,
     JudgeCheck,
     ProtocolCheck,
     answered,
@@ -180,6 +181,7 @@ def _calls(usage: Mapping[str, Any]) -> int:
 def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
     protocol, run = made.benchmark.protocol, trial.plain
     found = answered(made, run.verdicts)
+    untuned = _typical(found, run.spec.judge)
     position = None
     if trial.shuffled is not None:
         options = ReadingOptions(option_seed=_order_seed(wish))
@@ -192,7 +194,8 @@ def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
         n_pictures=len({item.cluster for item in made.benchmark.items}),
         rates=rates_of(found, protocol),
         sources=sources_of(found, protocol),
-        confusion=confusion_of(_untuned(found, run.spec.judge), protocol),
+        confusion=confusion_of(untuned, protocol),
+        confusions=_confusions(untuned, protocol),
         unscored_by_reason={} if summary is None else dict(summary.counts.unscored_by_reason),
         same_again=same_again(made, run.verdicts, repeats=wish.repeats),
         position=position,
@@ -203,11 +206,20 @@ def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
     )
 
 
-def _untuned(found: Answered, judge: Party) -> Answered:
-    """What a judge was not tuned on: for the embedded one all but the labelled tuning half."""
-    if judge.fidelity != "low" or (found.source == "dev").all():
-        return found
-    return part_of(found, found.source != "dev")
+def _typical(found: Answered, judge: Party) -> Answered:
+    """What confusions are made of: no negated facts, and nothing that the judge was tuned on."""
+    keep = found.treatment != "negated"
+    if judge.fidelity == "low":
+        keep = keep & (found.source != "dev")
+    return part_of(found, keep) if keep.any() else found
+
+
+def _confusions(found: Answered, protocol: ProtocolName) -> dict[str, Confusion]:
+    """The confusion on each kind of material, where all truths occur in it."""
+    facts = found.source == "facts"
+    parts = {"labelled": part_of(found, ~facts), "facts": part_of(found, facts)}
+    made = {name: confusion_of(part, protocol) for name, part in parts.items() if len(part.exact)}
+    return {name: one for name, one in made.items() if all(sum(row) for row in one.counts)}
 
 
 def _usage(trial: _Trial) -> dict[str, Any]:

@@ -30,6 +30,7 @@ CONCLUDE = (
     "these rates hold for this judge, these prompts and this material; other replies may be "
     "harder: see docs/concepts/judge-check.md",
 )
+NEGATED_NOTE = "without negated facts, which real captions seldom hold"
 UNTUNED_NOTE = "without the half that the embedded judge was tuned on"
 EMBEDDED_NOTE = (
     "the frozen half was reworded and set aside before the embedded judge was tuned: quote that "
@@ -120,7 +121,7 @@ def confusion_table(check: JudgeCheck, found: ProtocolCheck) -> Table:
         "rubric": "whether a statement holds for the caption",
         "direct": "whether a reply gives the reference",
     }[found.protocol]
-    notes = (note, *([UNTUNED_NOTE] if check.judge.fidelity == "low" else []))
+    notes = (note, NEGATED_NOTE, *([UNTUNED_NOTE] if check.judge.fidelity == "low" else []))
     return Table(f"{found.protocol}: confusion, % of the row", columns, rows, notes)
 
 

@@ -7,7 +7,7 @@ that fits its verdict, and computes the metrics anew. The range holds 95% of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from snellen.checking import CLASSES, JudgeCheck
+from snellen.checking import CLASSES, JudgeCheck, ProtocolCheck
 from snellen.keys import digest_of
 from snellen.results import Run, RunSpec
 from snellen.tallies import ProbeTable
@@ -52,8 +52,17 @@ def attachment(check: JudgeCheck, spec: RunSpec) -> dict[str, Any]:
         "model": check.judge.model,
         "at": check.at,
         "mismatch": list(_mismatch(check, spec)),
-        "confusion": confusion and {k: v for k, v in confusion.items() if k != "shares"},
+        "confusion": confusion and _counts(confusion),
+        "confusions": {} if found is None else _by_material(found),
     }
+
+
+def _counts(confusion: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in confusion.items() if name != "shares"}
+
+
+def _by_material(found: ProtocolCheck) -> dict[str, Any]:
+    return {k: _counts(msgspec.to_builtins(one)) for k, one in found.confusions.items()}
 
 
 def _mismatch(check: JudgeCheck, spec: RunSpec) -> Iterator[str]:
@@ -71,37 +80,59 @@ def _mismatch(check: JudgeCheck, spec: RunSpec) -> Iterator[str]:
 
 
 def judge_check_extra(run: Run, table: ProbeTable) -> dict[str, Any]:
-    """What the summary says of an attached check: the ranges, or why there are none."""
+    """What the summary says of an attached check: the ranges, or why there are none.
+
+    The range spans what follows from each kind of material apart; a kind under whose error rates
+    the run's verdicts could not have come about is named in `misfit` and left out.
+    """
     attached = run.spec.judge_check
     if attached is None:
         return {}
     extra = {k: attached.get(k) for k in ("sha256", "judge", "model", "at", "mismatch")}
-    ranges = None if attached.get("mismatch") else ranges_of(run, table, attached["confusion"])
-    if ranges is not None:
-        extra["ranges"] = {name: msgspec.to_builtins(found) for name, found in ranges.items()}
+    if attached.get("mismatch"):
+        return {"judge_check": extra}
+    confusions = attached.get("confusions") or {"all": attached["confusion"]}
+    made = {name: ranges_of(run, table, confusion) for name, confusion in confusions.items()}
+    extra["misfit"] = [name for name, ranges in made.items() if ranges is None]
+    known = [ranges for ranges in made.values() if ranges is not None]
+    if known:
+        extra["ranges"] = _spanned(known)
     return {"judge_check": extra}
 
 
+def _spanned(many: Sequence[Mapping[str, Range]]) -> dict[str, Any]:
+    """The lowest and highest end of each metric over several sets of ranges."""
+    return {
+        name: {
+            "raw": first.raw,
+            "low": min(ranges[name].low for ranges in many if name in ranges),
+            "high": max(ranges[name].high for ranges in many if name in ranges),
+        }
+        for name, first in many[0].items()
+    }
+
+
 def judge_check_notes(extra: Mapping[str, Any]) -> list[str]:
-    """Notices of a check that does not fit the run, or that tells nothing."""
+    """Notices of a check that does not fit the run, in whole or in part."""
     found = extra.get("judge_check")
     if found is None:
         return []
     if found["mismatch"]:
         return [f"the attached judge check does not fit: {'; '.join(found['mismatch'])}"]
-    if "ranges" not in found:
-        return [
-            "no range follows from the attached judge check: there is no verdict to hold it to, or "
-            "the judge cannot tell right from wrong"
-        ]
-    return []
+    return [
+        f"the judge check's error rates ({name}) cannot hold here: the judge told too little apart "
+        "there, or its verdicts on this run could not have come about"
+        for name in found["misfit"]
+    ]
 
 
 def ranges_of(
     run: Run, table: ProbeTable, confusion: Mapping[str, Any], *, draws: int = DRAWS
 ) -> dict[str, Range] | None:
-    """The range of each metric; None where the judge tells the truths not apart.
+    """The range of each metric under one confusion.
 
+    None where the judge does not tell the truths apart, or where the run's verdicts could not
+    have come about under such error rates, whatever the truth.
     `confusion` has `truths`, `said` and `counts`; unscored verdicts of the check are left out.
     """
     classes = CLASSES[run.spec.protocol]
@@ -154,7 +185,7 @@ def _redrawn(
     *,
     rng: np.random.Generator,
 ) -> ProbeTable | None:
-    """The table with truths drawn behind the verdicts; None for a judge that sees nothing.
+    """The table with truths drawn behind the verdicts; None where the chances cannot be.
 
     `chances` (truths, said) are the judge's; how common truths are is found kind by kind, since
     a statement that must be right is more often so.
@@ -169,15 +200,28 @@ def _redrawn(
         if not rows.size:
             continue
         truth = _truths(said[rows], chances, rng)
+        if truth is None:
+            return None
         correct[rows] = truth == 0
         uncertain[rows] = truth == 2
     return replace(table, correct=correct, uncertain=uncertain)
 
 
-def _truths(said: NDArray[np.intp], chances: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A truth for each verdict, drawn from what the judge's chances say of it."""
+def _truths(
+    said: NDArray[np.intp], chances: Floats, rng: np.random.Generator
+) -> NDArray[np.intp] | None:
+    """A truth for each verdict, drawn from what the judge's chances say of it.
+
+    None where no truth makes such verdicts likely: some share of them lies more than three
+    standard errors and a point beside the nearest that the judge can give.
+    """
     seen = np.bincount(said, minlength=len(chances)) / said.size
     common = np.clip(np.linalg.solve(chances.T, seen), 0.0, None)
+    common /= common.sum()
+    expected = common @ chances
+    noise = 3.0 * np.sqrt(expected * (1.0 - expected) / said.size) + 0.01
+    if (np.abs(seen - expected) > noise).any():
+        return None
     joint = common[:, np.newaxis] * chances
     behind = joint / np.maximum(joint.sum(axis=0, keepdims=True), 1e-12)
     edges = np.cumsum(behind, axis=0)[:, said]
