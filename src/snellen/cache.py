@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,12 @@ _encoder = msgspec.msgpack.Encoder()
 
 def cache_key(url: str, request_key: str) -> str:
     """The key of a reply: where it was asked, and all that was asked."""
-    return digest(f"{url}\n{request_key}")
+    return _place(url) + request_key
+
+
+@lru_cache(256)
+def _place(url: str) -> str:
+    return digest(url)[:16]
 
 
 class ResponseCache:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -59,17 +60,27 @@ class CallRow:
 
 def now() -> str:
     """The time as RFC 3339 in UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, fraction = divmod(time.time(), 1.0)
+    return f"{_second(int(seconds))}.{int(fraction * 1000):03d}Z"
+
+
+@lru_cache(2)
+def _second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()[:19]
 
 
 class AppendFile:
-    """A JSON-lines file that is only ever appended to, a row a write; a torn tail is cut off."""
+    """A JSON-lines file that is only ever appended to, a row a write; a torn tail is cut off.
+
+    What could be rebuilt may be written in batches: `hold` keeps a row, `flush` writes all.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn = _cut_torn_tail(path)
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._synced_at = time.monotonic()
+        self._held: list[bytes] = []
 
     def append(self, row: Any) -> None:
         """Writes one row; when this returns, the row outlives the process.
@@ -77,7 +88,23 @@ class AppendFile:
         Raises:
             RunFolderError: the disk is full or broken; no part of the row is left behind.
         """
-        data = _encode(row) + b"\n"
+        self._write(_encode(row) + b"\n")
+
+    def hold(self, row: Any) -> None:
+        """Keeps a row for the next flush."""
+        self._held.append(_encode(row))
+
+    def flush(self) -> None:
+        """Writes what is held, in one piece.
+
+        Raises:
+            RunFolderError: as `append`.
+        """
+        if self._held:
+            self._write(b"\n".join(self._held) + b"\n")
+            self._held.clear()
+
+    def _write(self, data: bytes) -> None:
         written = 0
         try:
             written = os.write(self._fd, data)
@@ -99,7 +126,7 @@ class AppendFile:
                 os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
 
     def close(self) -> None:
-        """Syncs to the disk and closes."""
+        """Syncs to the disk and closes; what is held and not flushed is let go."""
         if self._fd >= 0:
             with contextlib.suppress(OSError):
                 os.fsync(self._fd)

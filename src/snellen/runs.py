@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_MAX_UNSCORED = 0.05
+FLUSH_EVERY_S = 0.2
 # What may differ between two starts on one folder without changing a number.
 FREE_FIELDS = frozenset({"sessions", "items", "data_digest", "schema", "judge_check"})
 
@@ -79,13 +80,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a run ended: its folder and summary, an exit code, the error that stopped it, notices."""
+    """How a run ended: its folder and summary, an exit code, the error that stopped it, notices.
+
+    `run` is what `load_run` would read from the folder.
+    """
 
     folder: Path
     summary: Summary
     exit_code: int
     error: SnellenError | None = None
     notices: tuple[str, ...] = ()
+    run: Run | None = None
 
 
 class Projector:
@@ -103,6 +108,7 @@ class Projector:
         self._pool = ThreadPoolExecutor(1)
         self._tokenizer: Future[Any] = self._pool.submit(tokens.load)
         self._waiting: list[ReplyRow] = []
+        self._flush_is_planned = False
 
     def __call__(self, item: str, repeat: int, result: Any) -> None:
         """Takes what a flow or a child flow ended with."""
@@ -140,13 +146,26 @@ class Projector:
         self.verdicts[key] = verdict
         self.meter.probes_done += 1
         if known != verdict:
-            self._verdict_file.append(verdict)
+            self._verdict_file.hold(verdict)
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        """Verdicts are written a few times a second: the journal holds what they are made of."""
+        if not self._flush_is_planned:
+            self._flush_is_planned = True
+            asyncio.get_running_loop().call_later(FLUSH_EVERY_S, self._flush)
+
+    def _flush(self) -> None:
+        self._flush_is_planned = False
+        with contextlib.suppress(RunFolderError):  # what cannot be written now is raised on closing
+            self._verdict_file.flush()
 
     def close(self) -> None:
         """Writes what waits for the tokenizer, and closes the files."""
         self._tokenizer.result()
         self._write_waiting()
         self._pool.shutdown()
+        self._verdict_file.flush()
         self._reply_file.close()
         self._verdict_file.close()
 
@@ -425,7 +444,8 @@ def _finish(
     summary = summarise(run, status=status, meter=scheduler.meter)
     write_json(plan.out / "summary.json", summary)
     code = exit_code(summary, scheduler, max_unscored=plan.max_unscored)
-    return Finished(plan.out, summary, code, scheduler.error, notices)
+    run = replace(run, summary=summary)
+    return Finished(plan.out, summary, code, scheduler.error, notices, run)
 
 
 def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) -> int:

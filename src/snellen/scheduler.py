@@ -42,7 +42,7 @@ LEAD_S = 0.03
 # How long calls in flight may still take after Ctrl-C, and after an error that stops the run.
 INTERRUPT_GRACE_S = 0.75
 STOP_GRACE_S = 10.0
-FLUSH_EVERY_S = 0.25
+FLUSH_EVERY_S = 2.0
 MAX_PREPARED_BYTES = 192 * 2**20
 MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
 
@@ -157,6 +157,7 @@ class Scheduler:
         self._budget = Budget(self._options.max_cost_usd)
         self._rng = random.Random(self._options.seed)
         self._lanes = _lanes(bindings)
+        self._params = {role: binding.params for role, binding in bindings.items()}
         self._streaks = {role: stops.Streak() for role in bindings}
         self._ready: deque[tuple[_Node, list[Any] | None]] = deque()
         self._turning = False
@@ -282,11 +283,10 @@ class Scheduler:
         """Answers a request from the journal or the cache, or queues it."""
         binding = self._bindings[request.role]
         pictures = sending.images_of(request)
-        params = {**binding.params, **request.params} if request.params else binding.params
         key = request_key(
             request,
             model=binding.endpoint.model,
-            params=params,
+            params=self._params_of(request),
             repeat=node.repeat,
             prep=binding.rules.name if pictures else "",
         )
@@ -295,6 +295,10 @@ class Scheduler:
         if not self._stopping:
             n_bytes = sending.weight(pictures)
             self._queue(_Job(node, slot, request, binding, key, n_bytes=n_bytes))
+
+    def _params_of(self, request: Request) -> Mapping[str, Any]:
+        params = self._params[request.role]
+        return {**params, **request.params} if request.params else params
 
     def _replay(self, node: _Node, slot: int, request: Request, key: str) -> bool:
         if self._journal is None:
@@ -376,7 +380,7 @@ class Scheduler:
         if self._budget.max_usd is None:
             return True
         endpoint = job.binding.endpoint
-        worst = worst_cost_usd(job.request, endpoint, {**job.binding.params, **job.request.params})
+        worst = worst_cost_usd(job.request, endpoint, self._params_of(job.request))
         if self._budget.reserve(worst):
             job.reserved = worst
             return True
