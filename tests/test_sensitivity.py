@@ -73,7 +73,8 @@ def test_the_range_holds_the_true_reading_scores_where_the_raw_ones_miss(seed: i
     assert abs(raw - real["overall_acc"]) > 0.08
     for name in ("overall_acc", "coverage", "effective_acc"):
         assert ranges[name]["low"] - 0.02 <= real[name] <= ranges[name]["high"] + 0.02
-        assert ranges[name]["high"] - ranges[name]["low"] < 0.15
+        assert ranges[name]["low"] <= ranges[name]["raw"] <= ranges[name]["high"]
+        assert ranges[name]["high"] - ranges[name]["low"] < 0.25
 
 
 def test_the_range_of_a_gate_holds_the_true_one() -> None:
@@ -146,7 +147,8 @@ def test_the_range_spans_what_each_kind_of_material_allows() -> None:
     ]
     assert alone[0] is not None
     assert alone[1] is not None
-    assert extra["ranges"]["accuracy"]["low"] == alone[0]["accuracy"].low
+    lowest = min(alone[0]["accuracy"].low, alone[0]["accuracy"].raw)
+    assert extra["ranges"]["accuracy"]["low"] == lowest
     assert extra["ranges"]["accuracy"]["high"] == alone[1]["accuracy"].high
 
 
@@ -157,3 +159,4 @@ def test_the_table_calls_the_range_no_corrected_score() -> None:
     assert table is not None
     assert table.columns == ("Metric", "As judged", "Could be")
     assert "not a corrected score" in table.notes[0]
+    assert "from no error at all" in table.notes[0]

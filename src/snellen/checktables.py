@@ -62,8 +62,9 @@ def sensitivity_table(run: Run) -> Table | None:
         for name, one in found["ranges"].items()
     )
     notes = (
-        f"under the errors that the check of {found['judge']} measured ({found['at'][:10]}); "
-        "a sensitivity range, not a corrected score: for that, `snellen audit`",
+        f"from no error at all to the errors that the check of {found['judge']} measured "
+        f"({found['at'][:10]}); a sensitivity range, not a corrected score: for that, "
+        "`snellen audit`",
     )
     columns = ("Metric", "As judged", "Could be")
     return Table(f"{run.name}: sensitivity to the judge's errors", columns, rows, notes)

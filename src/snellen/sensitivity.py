@@ -82,7 +82,8 @@ def _mismatch(check: JudgeCheck, spec: RunSpec) -> Iterator[str]:
 def judge_check_extra(run: Run, table: ProbeTable) -> dict[str, Any]:
     """What the summary says of an attached check: the ranges, or why there are none.
 
-    The range spans what follows from each kind of material apart; a kind under whose error rates
+    The range spans the value as judged, which no error at all would give, and what follows from
+    each kind of material apart; a kind under whose error rates
     the run's verdicts could not have come about is named in `misfit` and left out.
     """
     attached = run.spec.judge_check
@@ -101,15 +102,13 @@ def judge_check_extra(run: Run, table: ProbeTable) -> dict[str, Any]:
 
 
 def _spanned(many: Sequence[Mapping[str, Range]]) -> dict[str, Any]:
-    """The lowest and highest end of each metric over several sets of ranges."""
-    return {
-        name: {
-            "raw": first.raw,
-            "low": min(ranges[name].low for ranges in many if name in ranges),
-            "high": max(ranges[name].high for ranges in many if name in ranges),
-        }
-        for name, first in many[0].items()
-    }
+    """The lowest and highest end of each metric, the raw value (no error at all) among them."""
+    spanned = {}
+    for name, first in many[0].items():
+        known = [ranges[name] for ranges in many if name in ranges]
+        ends = [first.raw, *(one.low for one in known), *(one.high for one in known)]
+        spanned[name] = {"raw": first.raw, "low": min(ends), "high": max(ends)}
+    return spanned
 
 
 def judge_check_notes(extra: Mapping[str, Any]) -> list[str]:
