@@ -159,3 +159,18 @@ def test_a_stronger_judge_fills_the_sample(tmp_path: Path) -> None:
     assert len(asked) == len(rows)
     table = audit_table(run, evaluate_audit(run, filled))
     assert table.rows[0][0] == "Overall %"
+
+
+@pytest.mark.slow
+def test_corrected_intervals_cover_the_truth_over_120_runs() -> None:
+    """Of 120 simulated runs with 100 audited verdicts at least 110 intervals hold the truth."""
+    hits = {("overall_acc", "powered"): 0, ("overall_acc", "inverted"): 0}
+    hits |= {("coverage", kind): 0 for kind in ("powered", "inverted")}
+    for seed in range(120):
+        world = reading_world(errors=HARSH, images=100, seed=seed)
+        real = real_values(world)
+        for score in evaluate_audit(world.run, audited(world, 100, seed=seed)).scores:
+            for kind in ("powered", "inverted"):
+                found = getattr(score, kind)
+                hits[score.metric, kind] += found.low <= real[score.metric] <= found.high
+    assert min(hits.values()) >= 110

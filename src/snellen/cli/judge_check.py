@@ -12,6 +12,7 @@ import click
 from snellen.cli.options import driving_options, judge_options, parse_params
 
 if TYPE_CHECKING:
+    from snellen.checking import JudgeCheck
     from snellen.checkruns import CheckWish, Stopped
     from snellen.planning import RunRequest
 
@@ -74,7 +75,7 @@ def command(**words: Any) -> int:
         for table in check_tables(found):
             print_table(table)
     click.echo(f"written: {wish.out / 'judge_check.json'}", err=True)
-    return 0
+    return _exit_code(found, wish, most=words["max_unscored"])
 
 
 def request_of(words: dict[str, Any]) -> RunRequest:
@@ -110,6 +111,17 @@ def wish_of(words: dict[str, Any]) -> CheckWish:
         limit=words["limit"],
         seed=words["seed"],
     )
+
+
+def _exit_code(found: JudgeCheck, wish: CheckWish, *, most: float) -> int:
+    """0, or 3 where a protocol has too large a share of unscored verdicts."""
+    for name, one in found.protocols.items():
+        unscored, n = sum(one.unscored_by_reason.values()), one.rates["accuracy"].n * wish.repeats
+        if unscored > most * n:
+            reasons = ", ".join(f"{reason} {k}" for reason, k in one.unscored_by_reason.items())
+            click.echo(f"error: {name}: {unscored} of {n} verdicts unscored ({reasons})", err=True)
+            return 3
+    return 0
 
 
 def _stopped(found: Stopped) -> int:
