@@ -11,6 +11,7 @@ from pathlib import Path
 
 from snellen import boards, tables
 from snellen.boards import labelled
+from snellen.checktables import sensitivity_table
 from snellen.errors import DataError, UsageError
 from snellen.figures.series import best_runs
 from snellen.gallery import Gallery, all_kinds, gallery_of
@@ -31,6 +32,7 @@ from snellen.records import Region
 from snellen.results import Run
 from snellen.tables import Table, summary_of
 from snellen.templates import Template
+from snellen.votes import panel_tables
 
 GALLERY_CARDS = 40
 MOST_IDS = 4000
@@ -262,6 +264,7 @@ def _section(section: Section) -> Html:
         _figures(section.charts),
         _breakdowns(section),
         _readings(section),
+        _judging(section),
         element("h3", text("What was scored, and what was not")),
         table_element(_counts(section), low=section.low),
         element("h3", text("Calls, tokens and cost")),
@@ -289,6 +292,19 @@ def _warnings(section: Section) -> Html:
         element("p", text(note), class_="warning low" if "low fidelity" in note else "warning")
         for note in notes
     )
+
+
+def _judging(section: Section) -> Html:
+    """How far the judge's measured errors reach, and how a panel voted, where that is known."""
+    drawn = []
+    for run in section.runs:
+        is_low = run.spec.judge.fidelity == "low"
+        for table in (sensitivity_table(run), *panel_tables(run)):
+            if table is not None:
+                low = frozenset(row[0] for row in table.rows) if is_low else frozenset()
+                drawn.append(element("h4", text(table.title)))
+                drawn.append(table_element(table, low=low))
+    return join([element("h3", text("The judge")), *drawn]) if drawn else Html("")
 
 
 def _counts(section: Section) -> Table:
