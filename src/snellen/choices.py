@@ -45,6 +45,8 @@ def show(probe: Probe, order: Sequence[int], abstention: str | None) -> Shown:
     Shown(texts=('unknown', 'blue', 'red'), letters=('C', 'B', 'A'))
     """
     texts = probe.options if abstention is None else (*probe.options, abstention)
+    if order == list(range(len(texts))):
+        return Shown(texts, tuple(LETTERS[: len(texts)]))
     return Shown(tuple(texts[k] for k in order), tuple(LETTERS[k] for k in order))
 
 

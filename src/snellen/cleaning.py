@@ -109,6 +109,8 @@ def _split_channels(text: str) -> tuple[str | None, str] | None:
 
 def _split_once(text: str) -> tuple[str, str] | None:
     lowered = text.lower()
+    if "think" not in lowered and "thought" not in lowered:
+        return None
     start = len(text) - len(text.lstrip())
     for opening, closing in THOUGHT_TAGS:
         end = lowered.find(closing)

@@ -98,7 +98,11 @@ def body_params(request: Request, endpoint: Endpoint) -> dict[str, Any]:
 
     A field that the endpoint sets to None is never sent, whoever asks for it.
     """
-    merged = {**endpoint.soft_params, **endpoint.params, **request.params}
+    return _merged_params(request.params, endpoint)
+
+
+def _merged_params(own: Mapping[str, Any], endpoint: Endpoint) -> dict[str, Any]:
+    merged = {**endpoint.soft_params, **endpoint.params, **own}
     banned = [name for name, value in endpoint.params.items() if value is None]
     return {k: v for k, v in merged.items() if v is not None and k not in banned}
 
@@ -131,6 +135,7 @@ class ChatClient:
         self.endpoint = endpoint
         self._base = URL(chat_url(endpoint.url))
         self._chat = self._at("chat/completions")
+        self._params = _merged_params({}, endpoint)
         self._headers = _headers_of(endpoint)
         self._secrets = secrets_of(endpoint.key, endpoint.url, self._headers)
         self._secret_bytes = [s.encode() for s in self._secrets if _is_unmistakable(s)]
@@ -147,7 +152,8 @@ class ChatClient:
 
     async def call(self, request: Request, pictures: Sequence[Picture] = ()) -> Answer:
         """One attempt. A refused parameter is learnt and the call repeated at once without it."""
-        draft = _Draft(request, pictures, body_params(request, self.endpoint))
+        params = body_params(request, self.endpoint) if request.params else self._params
+        draft = _Draft(request, pictures, params)
         while True:
             dialect = self._dialect
             answer = await self._attempt(draft, dialect)

@@ -19,6 +19,7 @@ Flow = Generator[Any, Any, R]
 Given = Mapping[tuple[str, int], ReplyRow]
 
 REASKS = 2
+NO_USAGE = Usage()
 
 
 def run_by_hand(flow: Flow[R], answer: Callable[[Request], Answer]) -> R:
@@ -102,7 +103,7 @@ class Judged:
     parsed: Parsed
     reason: str | None
     raw: str = ""
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     reply: Reply | None = None
 
 
@@ -114,19 +115,16 @@ def ask_judge(
     reasks: int = REASKS,
 ) -> Flow[Judged]:
     """One judgement; an unreadable reply is asked again with a reminder at the request's end."""
-    usage = Usage()
-    judged = Judged(Parsed(None), "judge_not_asked")
+    usage = NO_USAGE
     for ask in range(reasks + 1):
         [answer] = yield [request if ask == 0 else again(request, ask, remind)]
         if isinstance(answer, CallFailure):
             return Judged(Parsed(None), f"judge_{answer.kind}", answer.message, usage)
-        usage = add_usage(usage, answer.usage)
+        usage = add_usage(usage, answer.usage) if ask else answer.usage
         parsed = parse(answer)
-        reason = None if parsed.value is not None else f"unreadable_{parsed.reason}"
-        judged = Judged(parsed, reason, answer.text, usage, answer)
-        if reason is None:
-            break
-    return judged
+        if parsed.value is not None:
+            return Judged(parsed, None, answer.text, usage, answer)
+    return Judged(parsed, f"unreadable_{parsed.reason}", answer.text, usage, answer)
 
 
 def again(request: Request, ask: int, reminder: str) -> Request:

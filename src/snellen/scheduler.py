@@ -43,6 +43,8 @@ LEAD_S = 0.03
 INTERRUPT_GRACE_S = 0.75
 STOP_GRACE_S = 10.0
 FLUSH_EVERY_S = 2.0
+# A call that ends sooner has not let the event loop go round.
+NO_WAIT_S = 0.0005
 MAX_PREPARED_BYTES = 192 * 2**20
 MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
 
@@ -110,6 +112,7 @@ class _Lane:
     limit: AdaptiveLimit
     requests: MinuteRate
     tokens: MinuteRate
+    is_metered: bool
     urgent: deque[_Job] = field(default_factory=deque)
     normal: deque[_Job] = field(default_factory=deque)
     held: dict[str, list[_Job]] = field(default_factory=dict)
@@ -164,6 +167,8 @@ class Scheduler:
         self._tasks: set[asyncio.Task[None]] = set()
         self._live = 0
         self._prepared_bytes = 0
+        # Whether a call had to wait for money or memory that another call's end sets free.
+        self._is_short = False
         self._stopping = False
         self._driving = False
         self._defect: BaseException | None = None
@@ -350,16 +355,24 @@ class Scheduler:
 
     def _pump(self, lane: _Lane) -> None:
         """Fills the free slots of a lane."""
-        while not self._stopping and lane.in_flight < lane.limit.limit:
-            if self._must_wait(lane):
-                return
-            job = lane.pop()
-            if job is None:
-                return
-            if not self._may_start(job):
-                (lane.normal if job.request.role == "model" else lane.urgent).appendleft(job)
-                return
-            self._start(lane, job)
+        while (job := self._take(lane)) is not None:
+            self._spawn(self._work(lane, job))
+
+    def _take(self, lane: _Lane) -> _Job | None:
+        """The next call that may start now, with its slot, time and money taken."""
+        if self._stopping or lane.in_flight >= lane.limit.limit:
+            return None
+        if lane.is_metered and self._must_wait(lane):
+            return None
+        job = lane.pop()
+        if job is None:
+            return None
+        if not self._may_start(job):
+            (lane.normal if job.request.role == "model" else lane.urgent).appendleft(job)
+            self._is_short = True
+            return None
+        self._occupy(lane, job)
+        return job
 
     def _must_wait(self, lane: _Lane) -> bool:
         at = time.monotonic()
@@ -388,10 +401,10 @@ class Scheduler:
             self._stop(stops.out_of_money(self._budget))
         return False
 
-    def _start(self, lane: _Lane, job: _Job) -> None:
+    def _occupy(self, lane: _Lane, job: _Job) -> None:
         at = time.monotonic()
-        lane.requests.take(at)
-        if lane.tokens.limited:
+        if lane.is_metered:
+            lane.requests.take(at)
             lane.tokens.take(at, estimate_tokens(job.request))
         lane.in_flight += 1
         self.meter.in_flight += 1
@@ -401,7 +414,12 @@ class Scheduler:
         self.meter.roles[job.request.role].tries += 1
         if job.leads:
             self._later(LEAD_S, self._release, lane, job.leads)
-        self._spawn(self._perform(lane, job))
+
+    def _leave(self, lane: _Lane, job: _Job) -> None:
+        lane.in_flight -= 1
+        self.meter.in_flight -= 1
+        self._prepared_bytes -= job.n_bytes
+        del self.meter.pending[id(job)]
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -430,21 +448,32 @@ class Scheduler:
         if self._stopping:
             self._idle.set()
 
-    async def _perform(self, lane: _Lane, job: _Job) -> None:
-        """One try of one call, and what follows from it."""
-        try:
-            answer = await self._call(job)
-        finally:
-            lane.in_flight -= 1
-            self.meter.in_flight -= 1
-            self._prepared_bytes -= job.n_bytes
-            del self.meter.pending[id(job)]
-        self._settle(lane, job, answer)
-        self._pump_all()
+    async def _work(self, lane: _Lane, first: _Job) -> None:
+        """One slot: makes a call and what follows from it, then the next, while there are any.
+
+        A slot is free only when its flow has gone on, so that the calls that follow find it here:
+        a task for each call would cost more than all else that is done for it.
+        """
+        job: _Job | None = first
+        while job is not None:
+            started = time.monotonic()
+            try:
+                self._settle(lane, job, await self._call(job))
+            finally:
+                self._leave(lane, job)
+            if time.monotonic() - started < NO_WAIT_S:
+                await asyncio.sleep(0)
+            if self._is_short:
+                self._is_short = False
+                self._pump_all()
+            job = self._take(lane)
+            self._pump(lane)
 
     async def _call(self, job: _Job) -> Answer:
         try:
-            pictures = await sending.prepare(job.request, job.binding.rules)
+            pictures: Sequence[media.Picture] = ()
+            if job.n_bytes:
+                pictures = await sending.prepare(job.request, job.binding.rules)
             return await job.binding.caller.call(job.request, pictures)
         except ImageError as error:
             return CallFailure("input_error", error.message)
@@ -576,11 +605,12 @@ def _lanes(bindings: Mapping[str, Binding]) -> dict[str, _Lane]:
     for binding in bindings.values():
         end = binding.endpoint
         if end.url not in lanes:
-            lanes[end.url] = _Lane(
-                AdaptiveLimit(end.concurrency),
+            requests, tokens = (
                 MinuteRate(end.requests_per_minute),
                 MinuteRate(end.tokens_per_minute),
             )
+            is_metered = requests.limited or tokens.limited
+            lanes[end.url] = _Lane(AdaptiveLimit(end.concurrency), requests, tokens, is_metered)
     return lanes
 
 

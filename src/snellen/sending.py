@@ -20,8 +20,8 @@ def images_of(request: Request) -> Sequence[Image]:
 
 
 def weight(images: Sequence[Image]) -> int:
-    """About how many bytes the pictures take while they are being sent."""
-    return sum(ASSUMED_FILE_BYTES if i.end is None else i.end - i.start for i in images)
+    """About how many bytes the pictures take while they are being sent; 0 only for none."""
+    return sum(ASSUMED_FILE_BYTES if i.end is None else max(1, i.end - i.start) for i in images)
 
 
 async def prepare(request: Request, rules: media.PictureRules) -> list[media.Picture]:

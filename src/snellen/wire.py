@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from snellen.errors import UsageError
-from snellen.records import Image, Message, Reply, Request, Usage
+from snellen.records import Message, Reply, Request, Usage
 from snellen.replies import split_thinking
 
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
@@ -38,6 +38,8 @@ class Dialect:
 
     def notes(self, params: Mapping[str, Any]) -> tuple[str, ...]:
         """What it changes in these body fields, in words."""
+        if not self.renamed and not self.dropped:
+            return ()
         found = [f"{old} sent as {new}" for old, new in self.renamed.items() if old in params]
         found += [f"{name} not sent: refused" for name in sorted(self.dropped & params.keys())]
         return tuple(found)
@@ -91,9 +93,9 @@ def _add_message(
     tail: bytes,
 ) -> None:
     pieces.append(b'{"role":"%s","content":' % message.role.encode())
-    if not any(isinstance(part, Image) for part in message.parts):
-        text = "".join(part for part in message.parts if isinstance(part, str))
-        pieces += [_encode_text(text), b"}"]
+    texts = [part for part in message.parts if isinstance(part, str)]
+    if len(texts) == len(message.parts):
+        pieces += [_encode_text("".join(texts)), b"}"]
         return
     for number, part in enumerate(message.parts):
         pieces.append(b"," if number else b"[")
