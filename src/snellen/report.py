@@ -26,13 +26,13 @@ from snellen.markup import (
     table_element,
     text,
 )
+from snellen.paneltables import panel_tables
 from snellen.plots import Chart, charts_of, write_charts
 from snellen.provenance import facts_of, item_sets, prompts_of
 from snellen.records import Region
 from snellen.results import Run
 from snellen.tables import Table, summary_of
 from snellen.templates import Template
-from snellen.votes import panel_tables
 
 GALLERY_CARDS = 40
 MOST_IDS = 4000

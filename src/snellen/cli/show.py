@@ -55,8 +55,8 @@ def command(
     from snellen.checktables import sensitivity_table
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.reading_tables import extra_tables
+    from snellen.paneltables import panel_tables
     from snellen.results import find_runs, load_run
-    from snellen.votes import panel_tables
 
     loaded = [load_run(path) for path in find_runs(runs)]
     if as_json:
