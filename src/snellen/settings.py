@@ -100,7 +100,9 @@ def load_settings(path: str | Path | None = None) -> Settings:
     models = raw.get("models", {})
     if not isinstance(models, dict):
         raise SettingsError(f"{file}: `models` is no table", hint="write [models.NAME]")
-    return Settings({name: _model(entry, f"{file}, [models.{name}]") for name, entry in models.items()})
+    return Settings(
+        {name: _model(entry, f"{file}, [models.{name}]") for name, entry in models.items()}
+    )
 
 
 def _model(entry: Any, where: str) -> ModelSettings:
@@ -110,7 +112,9 @@ def _model(entry: Any, where: str) -> ModelSettings:
     try:
         return msgspec.convert(entry, ModelSettings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{where}: {error}", hint="see the settings page of the docs") from error
+        raise SettingsError(
+            f"{where}: {error}", hint="see the settings page of the docs"
+        ) from error
 
 
 def _refuse_unknown(table: Mapping[str, Any], valid: tuple[str, ...], where: str) -> None:
