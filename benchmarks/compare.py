@@ -103,7 +103,7 @@ def _write_replies(out: Path, items: list, number: int) -> None:
 
 def measure(folder: Path, words: argparse.Namespace) -> None:
     """Compares the runs in a process of its own and prints what it cost."""
-    from snellen.caption_tally import METRICS
+    from snellen.protocols.caption_tally import METRICS
 
     command = [sys.executable, "-m", "snellen", "compare", str(folder)]
     command += ["--resamples", str(words.resamples)]

@@ -1,7 +1,7 @@
 """Makes the table of controls that docs/concepts/controls.md shows, with the embedded judge.
 
-    python benchmarks/controls_mini.py            # prints it
-    python benchmarks/controls_mini.py --write    # puts it into the page
+python benchmarks/controls_mini.py            # prints it
+python benchmarks/controls_mini.py --write    # puts it into the page
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 import snellen
+from snellen.analysis.controls import Controlled, controls_table
 from snellen.bundle import bundled_replies
-from snellen.controls import Controlled, controls_table
 from snellen.readers.replies import load_replies
 from snellen.tables import to_markdown
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 
-from snellen.simulation import SCENARIOS, coverage, false_alarms
-from snellen.stats import Resampling
+from snellen.stats.bootstrap import Resampling
+from snellen.stats.simulation import SCENARIOS, coverage, false_alarms
 
 SIZES = (346, 40)
 

@@ -17,10 +17,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.fakes.fast_server import FastServer
-
 from benchmarks import measuring
 from benchmarks.synthetic import make_reading
+from tests.fakes.fast_server import FastServer
 
 CAPTION = (
     "A red double-decker bus stands at a stop in front of a brick building. " * 12
@@ -69,10 +68,7 @@ def measure(name: str, case: Case, rounds: int) -> bool:
             measuring.use_cache(place / f"cache{k}")
             with FastServer("B", rules={"image_url": CAPTION}, delay_s=case.delay_s) as server:
                 size = len(CAPTION) + PROMPT_BYTES
-                bare = measuring.python(
-                    "benchmarks/floor.py", server.url, n_calls, case.in_flight, size
-                )
-                floor = measuring.run(bare)
+                floor = measuring.run(measuring.floor(server.url, case.in_flight, {size: n_calls}))
                 line = measuring.snellen_run(
                     str(source), server.url, place / f"run{k}", "--concurrency", case.in_flight,
                 )  # fmt: skip

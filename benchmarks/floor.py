@@ -1,6 +1,6 @@
-"""The floor: a bare aiohttp client that posts bodies of a size and reads JSON replies.
+"""The floor: a bare aiohttp client that posts bodies of given sizes and reads JSON replies.
 
-python benchmarks/floor.py URL CALLS IN_FLIGHT BYTES
+python benchmarks/floor.py URL IN_FLIGHT CALLSxBYTES...
 """
 
 from __future__ import annotations
@@ -13,24 +13,31 @@ import aiohttp
 import msgspec
 
 
-async def post_all(url: str, calls: int, in_flight: int, n_bytes: int) -> None:
-    """Makes the calls, so many at a time."""
-    filler = b"x" * n_bytes
+async def post_all(url: str, in_flight: int, sizes: Iterator[int]) -> None:
+    """Posts one body a size, so many at a time."""
     decode = msgspec.json.Decoder().decode
-    numbers = iter(range(calls))
+    fillers: dict[int, bytes] = {}
     connector = aiohttp.TCPConnector(limit=in_flight)
     headers = {"content-type": "application/json"}
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
 
-        async def work(numbers: Iterator[int]) -> None:
-            for _ in numbers:
+        async def work() -> None:
+            for size in sizes:
+                filler = fillers.setdefault(size, b"x" * size)
                 body = b'{"x":"' + filler + b'"}'
                 async with session.post(f"{url}/chat/completions", data=body) as response:
                     decode(await response.read())
 
-        await asyncio.gather(*(work(numbers) for _ in range(in_flight)))
+        await asyncio.gather(*(work() for _ in range(in_flight)))
+
+
+def sizes_of(words: list[str]) -> Iterator[int]:
+    """One size a call, from words such as 3000x400000."""
+    for word in words:
+        calls, size = map(int, word.split("x"))
+        yield from (size for _ in range(calls))
 
 
 if __name__ == "__main__":
-    place, *words = sys.argv[1:]
-    asyncio.run(post_all(place, *map(int, words)))
+    place, at_once, *loads = sys.argv[1:]
+    asyncio.run(post_all(place, int(at_once), sizes_of(loads)))

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from snellen.embedded import EmbeddedJudge
-from snellen.judgecheck import JudgeRow, ask_bare, load_trials, measure
+from snellen.analysis.judgecheck import JudgeRow, ask_bare, load_trials, measure
+from snellen.embedded.judge import EmbeddedJudge
 
 MINI = Path(__file__).parents[1] / "src" / "snellen" / "data" / "mini"
 COLUMNS = "{:9} {:7} {:>5} {:>9} {:>9} {:>7} {:>7} {:>7}"

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,6 @@ class Cost:
 
 def run(command: Sequence[str], **variables: str) -> Cost:
     """Runs a command to its end and measures it; a failure ends the benchmark."""
-    import time
-
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **variables}
     started = time.perf_counter()
     with tempfile.TemporaryFile() as said:
@@ -41,9 +40,15 @@ def run(command: Sequence[str], **variables: str) -> Cost:
     return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def python(*words: str | int | float) -> list[str]:
+def python(*words: str | int | Path) -> list[str]:
     """A command of this interpreter."""
     return [sys.executable, *map(str, words)]
+
+
+def floor(url: str, in_flight: int, calls: Mapping[int, int]) -> list[str]:
+    """The bare client, with so many calls of each body size in bytes."""
+    loads = [f"{n}x{size}" for size, n in calls.items()]
+    return python(ROOT / "benchmarks" / "floor.py", url, in_flight, *loads)
 
 
 def snellen_run(benchmark: str, url: str, out: Path, *words: str | int) -> list[str]:

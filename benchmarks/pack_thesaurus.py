@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from snellen.wordpiece import vocabulary
+from snellen.embedded.wordpiece import vocabulary
 
 TARGET = Path(__file__).parents[1] / "src" / "snellen" / "data" / "embedded" / "thesaurus.txt.gz"
 PARTS = {"noun": "1", "verb": "2", "adj": "3"}

@@ -1,7 +1,7 @@
 """Makes benchmarks of any size: reading folders, and PerceptionBench files of the real size.
 
-    python benchmarks/synthetic.py reading OUT --images 346 --questions 25650
-    python benchmarks/synthetic.py direct OUT.jsonl --rows 3000 --pictures 3567 --kb 450
+python benchmarks/synthetic.py reading OUT --images 346 --questions 25650
+python benchmarks/synthetic.py direct OUT.jsonl --rows 3000 --pictures 3567 --kb 450
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def picture(kilobytes: float, seed: int) -> bytes:
 
 
 def make_reading(folder: Path, *, images: int, questions: int, seed: int = 0) -> Path:
-    """A reading benchmark of `images` pictures with `questions` questions in all, unevenly spread."""
+    """A reading benchmark of `images` pictures and `questions` questions, unevenly spread."""
     rng = random.Random(seed)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     card = {

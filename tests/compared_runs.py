@@ -107,7 +107,7 @@ def reading_items(counts: Sequence[int]) -> list[Item]:
 
 
 def simulated(joint: np.ndarray, tokens: np.ndarray, *, name: str, seed: int = 0) -> Run:
-    """A captioner of `snellen.simulation` as a run; which question is right is drawn."""
+    """A captioner of `snellen.stats.simulation` as a run; which question is right is drawn."""
     rng = np.random.default_rng(seed)
     seen = joint.sum(axis=1).astype(int)
     items = reading_items(seen.sum(axis=1))

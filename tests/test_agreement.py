@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from snellen.agreement import (
+from snellen.errors import UsageError
+from snellen.stats.agreement import (
     average_ranks,
     calibration,
     cohen_kappa,
@@ -22,8 +23,7 @@ from snellen.agreement import (
     slope,
     spearman,
 )
-from snellen.errors import UsageError
-from snellen.stats import Resampling
+from snellen.stats.bootstrap import Resampling
 
 # GPT-5.4, Kimi-K2.6, MiMo-V2.5, Qwen3-VL-235B, GPT-4o (PerceptionRubrics, figure 9 and table 2).
 ARENA = [1283, 1264, 1237, 1190, 1162]

@@ -11,7 +11,7 @@ from tests.fakes.server import FakeServer
 from tests.rubric_world import SCENES, judge, write_world
 
 import snellen
-from snellen.alignment import (
+from snellen.analysis.alignment import (
     SCALAR,
     align_runs,
     align_scores,

@@ -13,8 +13,8 @@ import pytest
 
 import snellen
 from judged_world import World, boolean_world, reading_world
-from snellen.auditing import fill_with_judge
-from snellen.audits import (
+from snellen.analysis.auditing import fill_with_judge
+from snellen.analysis.audits import (
     AuditRow,
     Score,
     evaluate_audit,

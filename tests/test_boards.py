@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from report_runs import reading_run, rubric_run
-from snellen import boards, tables
+from snellen import tables
+from snellen.report import boards
 
 
 def test_the_best_three_of_a_column_are_marked(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from snellen.cleaning import (
+from snellen.replies import blank_reason
+from snellen.replies.cleaning import (
     clean,
     drop_quotations,
     find_json,
@@ -15,7 +16,6 @@ from snellen.cleaning import (
     twice_given,
     undress,
 )
-from snellen.replies import blank_reason
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.fast_server import FastServer
 from tests.fakes.server import Behaviour, FakeServer, picture_uris, text_of
 
-from snellen.client import (
+from snellen.client.http import (
     CallableModel,
     ChatClient,
     ScriptedClient,

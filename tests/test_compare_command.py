@@ -18,7 +18,7 @@ from tests.compared_runs import (
 
 from snellen.__main__ import main
 from snellen.results import Party
-from snellen.simulation import Captioner, simulate_rivals
+from snellen.stats.simulation import Captioner, simulate_rivals
 
 
 @pytest.fixture

@@ -17,15 +17,15 @@ from tests.compared_runs import (
 )
 
 import snellen
-from snellen.comparability import ACROSS
-from snellen.comparing import compare, is_worse
+from snellen.analysis.comparability import ACROSS
+from snellen.analysis.comparing import compare, is_worse
+from snellen.analysis.pairing import ProbeKey
 from snellen.errors import ComparisonError, UsageError
-from snellen.pairing import ProbeKey
 from snellen.protocols import PROTOCOLS
 from snellen.records import Item, Probe
 from snellen.results import Party
-from snellen.simulation import Captioner, simulate_rivals
-from snellen.stats import Resampling, holm
+from snellen.stats.bootstrap import Resampling, holm
+from snellen.stats.simulation import Captioner, simulate_rivals
 from snellen.summaries import values_of
 
 QUICK = Resampling(resamples=500)
@@ -505,7 +505,7 @@ def test_unknown_words_are_refused():
 
 def test_every_protocol_has_main_metrics():
     """The default metrics of each protocol begin with its headline."""
-    from snellen.comparing import MAIN_METRICS
+    from snellen.analysis.comparing import MAIN_METRICS
 
     assert {name: p.headline for name, p in PROTOCOLS.items()} == {
         name: metrics[0] for name, metrics in MAIN_METRICS.items()

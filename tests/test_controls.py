@@ -12,7 +12,13 @@ import pytest
 from tests.benchmark_files import png, question, write_card, write_lines
 
 import snellen
-from snellen.controls import Controlled, controls_table, find_controlled, leaks, leaks_table
+from snellen.analysis.controls import (
+    Controlled,
+    controls_table,
+    find_controlled,
+    leaks,
+    leaks_table,
+)
 from snellen.errors import UsageError
 from snellen.flows import run_by_hand
 from snellen.planning import RunRequest, make_plan

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.controls_mini import PAGE, mini_case, page_with, shown_part
 
-from snellen.controls import leaks
+from snellen.analysis.controls import leaks
 
 
 @pytest.mark.slow

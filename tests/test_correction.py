@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from snellen.correction import (
+from snellen.errors import UsageError
+from snellen.stats.bootstrap import Resampling, intervals
+from snellen.stats.correction import (
     Trials,
     audit_tally,
     invert_confusion,
@@ -14,15 +16,13 @@ from snellen.correction import (
     rates_differ,
     rogan_gladen,
 )
-from snellen.errors import UsageError
-from snellen.simulation import (
+from snellen.stats.simulation import (
     Captioner,
     ReadingJudge,
     expected_reading,
     simulate_audit,
     simulate_reading,
 )
-from snellen.stats import Resampling, intervals
 
 QUICK = Resampling(resamples=1000)
 CAPTIONER = Captioner()

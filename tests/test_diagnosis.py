@@ -10,7 +10,7 @@ import pytest
 from tests.benchmark_files import png, question, write_card, write_lines
 
 import snellen
-from snellen.diagnosis import (
+from snellen.analysis.diagnosis import (
     diagnose,
     difficulties,
     doubtful_questions,
@@ -20,8 +20,8 @@ from snellen.diagnosis import (
     silence_table,
     silent_labels,
 )
+from snellen.analysis.published import published_models
 from snellen.errors import ComparisonError
-from snellen.published import published_models
 from snellen.results import Run, Value
 
 CATEGORIES = ("Count", "Count", "Action", "Action")

@@ -6,7 +6,7 @@ import pytest
 from scipy import special
 from scipy import stats as scipy_stats
 
-from snellen.distributions import (
+from snellen.stats.distributions import (
     beta_cdf,
     beta_quantile,
     normal_quantile,

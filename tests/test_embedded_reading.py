@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from snellen.reading import Evidence, decide, head_of, is_nothing, statement_of, subjects_of
+from snellen.embedded.reading import (
+    Evidence,
+    decide,
+    head_of,
+    is_nothing,
+    statement_of,
+    subjects_of,
+)
 
 
 @pytest.mark.parametrize(

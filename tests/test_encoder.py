@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from snellen import encoder as encoder_module
-from snellen.encoder import PINNED_SHA256, Encoder
+from snellen.embedded import encoder as encoder_module
+from snellen.embedded.encoder import PINNED_SHA256, Encoder
 from snellen.errors import MissingExtraError, SettingsError
 
 pytest.importorskip("onnxruntime")

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from snellen.evidence import is_one_of_a_kind, likeness, nearness, page_of, terms_of
+from snellen.embedded.evidence import is_one_of_a_kind, likeness, nearness, page_of, terms_of
 
 # All vectors at right angles to each other would be as good: words alone decide here.
 NOWHERE = defaultdict(lambda: np.zeros(4, np.float32))

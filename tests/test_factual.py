@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.factual import Shares, facts_of, write_captions
+from snellen.analysis.factual import Shares, facts_of, write_captions
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import Region
 

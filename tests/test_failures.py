@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from snellen.failures import (
+from snellen.client.failures import (
     Refusal,
     one_line,
     public_url,

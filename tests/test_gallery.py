@@ -11,8 +11,8 @@ import msgspec
 from PIL import Image as Pillow
 
 from report_runs import direct_run, reading_run, rubric_run
-from snellen.gallery import TEXT_BUDGET, all_kinds, choose, failures_of, gallery_of
 from snellen.records import Region
+from snellen.report.gallery import TEXT_BUDGET, all_kinds, choose, failures_of, gallery_of
 
 
 def test_failures_are_wrong_unscored_or_abstained(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.grading import final_answer, grade, options_of
+from snellen.embedded.grading import final_answer, grade, options_of
 from snellen.records import GradeTask
 
 

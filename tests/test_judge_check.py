@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from snellen.bundle import MINI
-from snellen.checking import (
+from snellen.analysis.checking import (
     JudgeCheck,
     ProtocolCheck,
     read_check,
 )
-from snellen.checkmaterial import Known, Material, material
-from snellen.checkruns import CheckWish, check_judge
-from snellen.checktables import check_tables
+from snellen.analysis.checkmaterial import Known, Material, material
+from snellen.analysis.checkruns import CheckWish, check_judge
+from snellen.analysis.checktables import check_tables
+from snellen.bundle import MINI
 from snellen.errors import DataError, UsageError
 from snellen.keys import rng_for
 from snellen.planning import RunRequest

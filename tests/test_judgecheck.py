@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from snellen.analysis.judgecheck import JudgeRow, ask_bare, load_trials, measure
 from snellen.errors import DataError
-from snellen.judgecheck import JudgeRow, ask_bare, load_trials, measure
 from snellen.records import (
     Answer,
     CallFailure,

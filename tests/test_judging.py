@@ -9,9 +9,7 @@ from tests.benchmark_files import direct_folder, direct_row, reading_folder
 from tests.rubric_world import SCENES, assessment, judge, listed, write_world
 
 import snellen
-from snellen.cli import cli
-from snellen.errors import ComparisonError, UsageError
-from snellen.judging import (
+from snellen.analysis.judging import (
     abstentions_table,
     can_compare,
     compare_orders,
@@ -19,6 +17,8 @@ from snellen.judging import (
     scores_table,
     study_judges,
 )
+from snellen.cli import cli
+from snellen.errors import ComparisonError, UsageError
 
 CAPTIONS = {"a": "Two cups.", "b": "Nothing much."}
 

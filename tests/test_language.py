@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.language import foreign_language
+from snellen.embedded.language import foreign_language
 
 
 @pytest.mark.parametrize(

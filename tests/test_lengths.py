@@ -10,9 +10,9 @@ import pytest
 from tests.benchmark_files import reading_folder
 
 import snellen
+from snellen.analysis.lengths import cut_captions, cut_text, sentence_ends, shorten
 from snellen.cli import cli
 from snellen.errors import UsageError
-from snellen.lengths import cut_captions, cut_text, sentence_ends, shorten
 from snellen.records import ReplyRow
 from snellen.results import Run, load_run
 

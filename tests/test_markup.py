@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 from report_runs import HOSTILE
-from snellen.markup import Html, element, json_element, source_hash, table_element, text
+from snellen.report.markup import Html, element, json_element, source_hash, table_element, text
 from snellen.tables import Table
 
 

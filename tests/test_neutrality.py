@@ -10,7 +10,7 @@ import pytest
 from tests.benchmark_files import reading_folder
 
 import snellen
-from snellen.neutrality import Cells, family_advantage, neutrality_table
+from snellen.analysis.neutrality import Cells, family_advantage, neutrality_table
 from snellen.results import Run
 
 OWN = np.array([[True, False], [False, True], [False, False]])

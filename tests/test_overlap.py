@@ -4,7 +4,15 @@ import math
 
 import pytest
 
-from snellen.overlap import MEASURES, bleu, cider, embedding_similarity, meteor, rouge_l, words_of
+from snellen.analysis.overlap import (
+    MEASURES,
+    bleu,
+    cider,
+    embedding_similarity,
+    meteor,
+    rouge_l,
+    words_of,
+)
 
 GOLDEN = (
     "a red bus stands at the stop in the rain",

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from snellen.errors import SettingsError
-from snellen.pacing import (
+from snellen.engine.pacing import (
     MAX_RETRY_AFTER_S,
     AdaptiveLimit,
     Budget,
@@ -18,6 +17,7 @@ from snellen.pacing import (
     estimate_tokens,
     worst_cost_usd,
 )
+from snellen.errors import SettingsError
 from snellen.records import CallFailure, Image, Message, Request, Usage
 from snellen.settings import Endpoint
 

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 import snellen
+from snellen.analysis.paneltables import panel_tables
+from snellen.analysis.votes import panel_votes
 from snellen.errors import UsageError
 from snellen.flows import given_rows, run_by_hand
-from snellen.panels import Panel, ask_panel, count_votes, role_of
-from snellen.paneltables import panel_tables
 from snellen.planning import RunRequest, make_plan
 from snellen.protocols import Options, flow
 from snellen.protocols.direct import DirectOptions
+from snellen.protocols.panels import Panel, ask_panel, count_votes, role_of
 from snellen.protocols.reading import ReadingOptions
 from snellen.protocols.rubric import RubricOptions
 from snellen.records import Answer, CallFailure, Item, Probe, Reply, Request, Usage, Verdict
 from snellen.rejudging import rejudge_plan
 from snellen.results import load_run
 from snellen.runs import execute
-from snellen.votes import panel_votes
 
 LETTERS = ("one", "two", "three", "four")
 READING = Item("i", (), (Probe("q", "Which?", "A", LETTERS), Probe("r", "Where?", "B", LETTERS)))

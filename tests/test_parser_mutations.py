@@ -12,9 +12,17 @@ from typing import Any
 
 import pytest
 
-from snellen import assessments, cleaning, letters, verdicts
-from snellen.cleaning import Parsed, recovered, unread
-from snellen.replies import UNCERTAIN, parse_assessment, parse_letter, parse_verdict
+from snellen.replies import (
+    UNCERTAIN,
+    assessments,
+    cleaning,
+    letters,
+    parse_assessment,
+    parse_letter,
+    parse_verdict,
+    verdicts,
+)
+from snellen.replies.cleaning import Parsed, recovered, unread
 
 Patch = pytest.MonkeyPatch
 Mutation = Callable[[Patch], None]

@@ -15,13 +15,13 @@ import pytest
 from matplotlib.text import Text
 
 from report_runs import HOSTILE, direct_run, reading_run, rubric_run
-from snellen.agreement import calibration
 from snellen.figures import bars, card, heat, radar, scatter, style
 from snellen.figures.calibration import calibration_of, reliability
 from snellen.figures.series import Series, best_runs, series_of
 from snellen.plots import charts_of, domain_weights, write_charts
 from snellen.records import Region
 from snellen.results import Value
+from snellen.stats.agreement import calibration
 
 
 def value(rate: float | None, low: float = 0.1, high: float = 0.9) -> Value:
@@ -278,6 +278,6 @@ def test_reliability_states_its_error() -> None:
 
 def test_run_never_imports_matplotlib() -> None:
     """Neither the package, nor runs, nor the report module import matplotlib by themselves."""
-    code = "import sys, snellen.runs, snellen.report; print('matplotlib' in sys.modules)"
+    code = "import sys, snellen.runs, snellen.report.page; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 from tests.fakes.server import Behaviour, FakeServer, picture_uris, text_of
 
-from snellen.probing import EndpointReport, describe_scaling, probe_endpoint
+from snellen.client.probing import EndpointReport, describe_scaling, probe_endpoint
 from snellen.settings import Endpoint
 
 LEGIBLE_PX = 24

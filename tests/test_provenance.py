@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from report_runs import PROMPT, reading_run
-from snellen.provenance import (
+from snellen.report.provenance import (
     NOT_STATED,
     describe_pictures,
     facts_of,

@@ -10,10 +10,10 @@ import pytest
 from tests.benchmark_files import reading_folder
 
 import snellen
+from snellen.analysis.providers import is_refusal, provider_table, service_of
+from snellen.analysis.published import published_models, published_table
 from snellen.cli import cli
 from snellen.errors import UsageError
-from snellen.providers import is_refusal, provider_table, service_of
-from snellen.published import published_models, published_table
 from snellen.records import ReplyRow, Usage
 from snellen.results import Run
 

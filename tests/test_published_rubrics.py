@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from snellen.alignment import Alignment, align_scores, alignment_table
-from snellen.judging import compare_orders
+from snellen.analysis.alignment import Alignment, align_scores, alignment_table
+from snellen.analysis.judging import compare_orders
+from snellen.analysis.rubric_studies import consistency, gap_slope
 from snellen.protocols.rubric import ATOMIC, GAP, SCORE
-from snellen.rubric_studies import consistency, gap_slope
 
 PUBLISHED = json.loads(
     (Path(__file__).parent / "data" / "published_rubrics.json").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.quantities import is_same_quantity, quantities
+from snellen.embedded.quantities import is_same_quantity, quantities
 
 
 @pytest.mark.parametrize(

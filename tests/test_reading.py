@@ -15,15 +15,15 @@ from benchmarks.synthetic import make_reading
 from tests.benchmark_files import reading_folder
 
 import snellen
-from snellen import caption_tally, summaries
-from snellen.choices import LETTERS
+from snellen import summaries
+from snellen.analysis.published import published_models
+from snellen.analysis.reading_notes import calibration_extra, judge_calibration
 from snellen.figures.scatter import Point, frontier
 from snellen.flows import given_rows, run_by_hand
-from snellen.protocols import flow
+from snellen.protocols import caption_tally, flow
+from snellen.protocols.choices import LETTERS
 from snellen.protocols.reading import UNCERTAIN, ReadingOptions
-from snellen.published import published_models
 from snellen.readers import load_benchmark
-from snellen.reading_notes import calibration_extra, judge_calibration
 from snellen.records import CallFailure, Item, Probe, Reply, ReplyRow, Request, Verdict
 from snellen.results import Value
 from snellen.tallies import probe_table

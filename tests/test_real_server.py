@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.real_server import MODEL, RealServer, missing_parts
 
-from snellen.client import ChatClient
+from snellen.client.http import ChatClient
 from snellen.records import CallFailure, Image, Message, Reply, Request
 from snellen.settings import Endpoint
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from report_runs import HOSTILE, PROMPT, direct_run, reading_run, rubric_run, save_run
 from snellen.cli import cli
 from snellen.errors import DataError, UsageError
-from snellen.markup import source_hash
 from snellen.records import Item, Probe, ReplyRow, Verdict
-from snellen.report import ReportOptions, bundled_regions, report, sections_of, write_report
+from snellen.report.markup import source_hash
+from snellen.report.page import ReportOptions, bundled_regions, report, sections_of, write_report
 from snellen.results import Run
 from snellen.summaries import summarise
 

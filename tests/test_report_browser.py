@@ -12,7 +12,7 @@ import pytest
 
 from report_runs import HOSTILE, direct_run, reading_run, rubric_run
 from snellen.records import Region
-from snellen.report import ReportOptions, write_report
+from snellen.report.page import ReportOptions, write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 pytestmark = [

@@ -19,8 +19,8 @@ from tests.rubric_world import (
 )
 
 import snellen
+from snellen.analysis.gating import gate_notes
 from snellen.flows import run_by_hand
-from snellen.gating import gate_notes
 from snellen.protocols import rubric
 from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS, RubricOptions, audit_item
 from snellen.records import CallFailure, Image, Item, Probe, Reply, RubricTask, Verdict

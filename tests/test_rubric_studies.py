@@ -10,9 +10,7 @@ from tests.benchmark_files import rubric_row
 from tests.rubric_world import NATURAL, Scene, judge, picture, write_world
 
 import snellen
-from snellen.cli import cli
-from snellen.errors import ComparisonError, UsageError
-from snellen.rubric_studies import (
+from snellen.analysis.rubric_studies import (
     consistency,
     coverage_table,
     gap_slope,
@@ -23,6 +21,8 @@ from snellen.rubric_studies import (
     rubric_coverage,
     study_tables,
 )
+from snellen.cli import cli
+from snellen.errors import ComparisonError, UsageError
 
 WORDS = ("one", "two", "six", "ten", "red", "blue")
 SCENES = tuple(

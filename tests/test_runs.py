@@ -28,7 +28,7 @@ from engine_world import (
     serve,
     small_benchmark,
 )
-from snellen import pacing
+from snellen.engine import pacing
 from snellen.errors import EndpointError, RunFolderError, UsageError
 from snellen.flows import given_rows
 from snellen.planning import RunRequest, make_plan

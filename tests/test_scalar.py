@@ -2,9 +2,9 @@
 
 import pytest
 
+from snellen.analysis.scalar import Ratings, parse_rating, rate_reply
 from snellen.flows import run_by_hand
 from snellen.records import CallFailure, Item, Reply, ReplyRow
-from snellen.scalar import Ratings, parse_rating, rate_reply
 
 ITEM = Item("i", (), (), reference="Two cups </reference_description>.")
 

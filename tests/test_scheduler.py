@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from snellen import pacing
 from snellen.cache import ResponseCache
-from snellen.client import CallableModel, ScriptedClient
+from snellen.client.http import CallableModel, ScriptedClient
+from snellen.engine import pacing
+from snellen.engine.pacing import RetryPolicy
+from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
 from snellen.errors import EndpointError, RunFolderError, SnellenError, TemplateError
 from snellen.flows import Flow
 from snellen.journal import CallRow, Journal, read_rows
-from snellen.pacing import RetryPolicy
 from snellen.records import Answer, CallFailure, FailureKind, Image, Message, Reply, Request, Usage
-from snellen.scheduler import Binding, DriveOptions, Scheduler
 from snellen.settings import Endpoint
 
 FAST = DriveOptions(retry=RetryPolicy(max_tries=3, max_rate_limited=5))
@@ -423,7 +423,7 @@ class TestStops:
 
     def test_a_stop_does_not_wait_for_a_hanging_call(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """After a hopeless error what is in flight has a few seconds and no more."""
-        monkeypatch.setattr("snellen.scheduler.STOP_GRACE_S", 0.05)
+        monkeypatch.setattr("snellen.engine.scheduler.STOP_GRACE_S", 0.05)
 
         async def answer(messages: list[dict[str, Any]]) -> Any:
             if messages[0]["content"] == "question 2":
@@ -724,7 +724,7 @@ def test_pictures_in_preparation_are_bounded_by_their_bytes(
     from benchmark_files import png
     from snellen import media
 
-    monkeypatch.setattr("snellen.scheduler.MAX_PREPARED_BYTES", 2**20)
+    monkeypatch.setattr("snellen.engine.scheduler.MAX_PREPARED_BYTES", 2**20)
     (tmp_path / "a.png").write_bytes(png())
     image: Image = media.image_from_path(tmp_path / "a.png")
     clients = [ScriptedClient(lambda _: "ok", delay_s=0.001) for _ in range(2)]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from judged_world import World, boolean_world, reading_world
-from snellen.checking import Confusion, JudgeCheck, ProtocolCheck
-from snellen.checktables import sensitivity_table
+from snellen.analysis.checking import Confusion, JudgeCheck, ProtocolCheck
+from snellen.analysis.checktables import sensitivity_table
+from snellen.analysis.sensitivity import attachment, ranges_of
 from snellen.records import Verdict
 from snellen.results import Party, Run
-from snellen.sensitivity import attachment, ranges_of
 from snellen.summaries import summarise
 
 READING_ERRORS = np.array([[0.75, 0.05, 0.2], [0.0, 0.9, 0.1], [0.05, 0.05, 0.9]])

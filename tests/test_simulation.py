@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from snellen.simulation import (
+from snellen.stats.bootstrap import Resampling, compare_paired, intervals
+from snellen.stats.simulation import (
     DIRECT_METRICS,
     READING_METRICS,
     RUBRIC_METRICS,
@@ -26,7 +27,6 @@ from snellen.simulation import (
     simulate_rivals,
     simulate_rubric,
 )
-from snellen.stats import Resampling, compare_paired, intervals
 
 # The density CV of heavy-tailed lengths is not held by any bootstrap, and reports mark it; the
 # Must-Right rate of strong captioners at 40 images is held too often.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.statements import Claim, claim_of
+from snellen.embedded.statements import Claim, claim_of
 
 
 @pytest.mark.parametrize(

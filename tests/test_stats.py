@@ -7,7 +7,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from snellen.errors import UsageError
-from snellen.stats import (
+from snellen.stats.bootstrap import (
     Resampling,
     clusters_to_settle,
     compare_paired,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.thesaurus import kin_among, kinship, senses_of
+from snellen.embedded.thesaurus import kin_among, kinship, senses_of
 
 
 @pytest.mark.parametrize(

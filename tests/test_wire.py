@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from snellen.errors import UsageError
-from snellen.records import Image, Message, Request, Usage
-from snellen.wire import (
+from snellen.client.wire import (
     Dialect,
     ErrorInReplyError,
     UnreadableReplyError,
@@ -17,6 +15,8 @@ from snellen.wire import (
     plain_messages,
     read_reply,
 )
+from snellen.errors import UsageError
+from snellen.records import Image, Message, Request, Usage
 
 
 @dataclass

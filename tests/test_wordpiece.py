@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from snellen.wordpiece import END, START, UNKNOWN, encode, split_words, vocabulary
+from snellen.embedded.wordpiece import END, START, UNKNOWN, encode, split_words, vocabulary
 
 # Ids as the reference implementation gives them.
 RECORDED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.words import clauses, is_negated, quoted, sentences, stem, stems, tokens
+from snellen.embedded.words import clauses, is_negated, quoted, sentences, stem, stems, tokens
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from snellen.version import __version__
+
 if TYPE_CHECKING:
+    from snellen.analysis.comparing import Comparison
     from snellen.api import (
         compare,
         compare_async,
@@ -17,15 +20,13 @@ if TYPE_CHECKING:
         score_captions,
         score_captions_async,
     )
-    from snellen.comparing import Comparison
     from snellen.errors import SnellenError
     from snellen.readers import load_benchmark
     from snellen.results import Run, load_run
 
-__version__ = "0.1.0"
 
 _HOMES = {
-    "Comparison": "snellen.comparing",
+    "Comparison": "snellen.analysis.comparing",
     "Run": "snellen.results",
     "SnellenError": "snellen.errors",
     "compare": "snellen.api",

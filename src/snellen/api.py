@@ -16,7 +16,7 @@ from snellen.results import Run, load_run
 from snellen.runs import execute
 
 if TYPE_CHECKING:
-    from snellen.comparing import Comparison
+    from snellen.analysis.comparing import Comparison
 
 Speaker = str | Callable[..., Any]
 Judging = Speaker | Sequence[Speaker]
@@ -98,8 +98,8 @@ def compare(
         ComparisonError: the runs differ in what makes their difference meaningless; it is named.
         UsageError: there are fewer than two runs, or a name is unknown.
     """
-    from snellen import comparing
-    from snellen.stats import Resampling
+    from snellen.analysis import comparing
+    from snellen.stats.bootstrap import Resampling
 
     return comparing.compare(
         _loaded(runs),

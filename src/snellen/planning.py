@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from snellen import templates
 from snellen.cache import ResponseCache
-from snellen.client import CallableModel, Caller, ChatClient, chat_url
+from snellen.client.failures import public_url
+from snellen.client.http import CallableModel, Caller, ChatClient, chat_url
+from snellen.engine.pacing import RetryPolicy
+from snellen.engine.scheduler import Binding, DriveOptions
 from snellen.errors import UsageError
-from snellen.failures import public_url
 from snellen.flows import Given
 from snellen.media import PictureRules
-from snellen.pacing import RetryPolicy
-from snellen.panels import RULES, Panel, Rule, role_of
 from snellen.protocols import Options, protocol_of
+from snellen.protocols.panels import RULES, Panel, Rule, role_of
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import Benchmark
 from snellen.results import Party
 from snellen.runs import DEFAULT_MAX_UNSCORED, Plan
-from snellen.scheduler import Binding, DriveOptions
 from snellen.settings import (
     Endpoint,
     EndpointWish,
@@ -34,8 +34,8 @@ from snellen.settings import (
 )
 
 if TYPE_CHECKING:
-    from snellen.checking import JudgeCheck
-    from snellen.embedded import EmbeddedJudge
+    from snellen.analysis.checking import JudgeCheck
+    from snellen.embedded.judge import EmbeddedJudge
 
 Judge = str | Callable[..., Any]
 
@@ -156,7 +156,7 @@ def attached_check(request: RunRequest) -> JudgeCheck | None:
     """
     if request.judge_check is None:
         return None
-    from snellen.checking import read_check
+    from snellen.analysis.checking import read_check
 
     return read_check(request.judge_check)
 
@@ -353,7 +353,7 @@ def embedded_judge() -> EmbeddedJudge:
 
     It is imported late, since it brings an ONNX runtime.
     """
-    from snellen.embedded import EmbeddedJudge
+    from snellen.embedded.judge import EmbeddedJudge
 
     return EmbeddedJudge(model_path=encoder_path())
 

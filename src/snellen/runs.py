@@ -13,16 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import snellen
 from snellen import tokens
+from snellen.engine.meters import Meter
+from snellen.engine.preflight import look_ahead
+from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
 from snellen.errors import EndpointError, RunFolderError, SnellenError
 from snellen.flows import Flow
 from snellen.journal import AppendFile, Journal, now, read_rows
 from snellen.media import PictureRules
-from snellen.meters import Meter
-from snellen.panels import Panel, ask_panel
-from snellen.preflight import look_ahead
 from snellen.protocols import Options, flow
+from snellen.protocols.panels import Panel, ask_panel
 from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict
 from snellen.results import (
     Party,
@@ -34,13 +34,13 @@ from snellen.results import (
     read_spec,
     write_json,
 )
-from snellen.scheduler import Binding, DriveOptions, Scheduler
 from snellen.summaries import summarise
 from snellen.swapping import gather, is_swapped, swapped_options
+from snellen.version import __version__
 
 if TYPE_CHECKING:
+    from snellen.analysis.checking import JudgeCheck
     from snellen.cache import ResponseCache
-    from snellen.checking import JudgeCheck
 
 T = TypeVar("T")
 
@@ -204,11 +204,11 @@ def spec_of(plan: Plan) -> RunSpec:
         repeats=plan.repeats,
         skipped_rows=bench.skipped,
         replies_from=plan.replies_from,
-        sessions=(Session(now(), snellen.__version__, platform.python_version()),),
+        sessions=(Session(now(), __version__, platform.python_version()),),
     )
     if plan.judge_check is None:
         return spec
-    from snellen.sensitivity import attachment
+    from snellen.analysis.sensitivity import attachment
 
     return replace(spec, judge_check=attachment(plan.judge_check, spec))
 

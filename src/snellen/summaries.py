@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from snellen import gating, reading_notes, stats
-from snellen.meters import Meter, RoleMeter
+from snellen.analysis import gating, reading_notes
+from snellen.engine.meters import Meter, RoleMeter
 from snellen.protocols.direct import consistency
 from snellen.records import Item, Verdict
 from snellen.results import Counts, Run, Summary, Value
+from snellen.stats import bootstrap as stats
 from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks
 
 RESAMPLES = 10_000
@@ -182,11 +183,11 @@ def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
         extra |= gating.gate_extra(run, table)
     extra |= reading_notes.calibration_extra(run)
     if run.spec.judge.members:
-        from snellen.votes import panel_extra
+        from snellen.analysis.votes import panel_extra
 
         extra |= panel_extra(run)
     if run.spec.judge_check is not None:
-        from snellen.sensitivity import judge_check_extra
+        from snellen.analysis.sensitivity import judge_check_extra
 
         extra |= judge_check_extra(run, table)
     return extra
@@ -207,7 +208,7 @@ def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
     if run.spec.protocol == "rubric":
         notes += gating.gate_notes(extra)
     if "judge_check" in extra:
-        from snellen.sensitivity import judge_check_notes
+        from snellen.analysis.sensitivity import judge_check_notes
 
         notes += judge_check_notes(extra)
     return tuple(notes)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import replace
 
-from snellen.choices import describe
 from snellen.errors import UsageError
 from snellen.flows import Flow, Given, ask_model
 from snellen.keys import rng_for
 from snellen.protocols import Options
+from snellen.protocols.choices import describe
 from snellen.protocols.reading import ReadingOptions
 from snellen.records import Item, ReplyRow
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from snellen.judgecheck import JudgeRow
+from snellen.analysis.judgecheck import JudgeRow
 from snellen.readers.info import BenchmarkInfo, Spread
 from snellen.results import Run, Summary, Value
 

@@ -11,7 +11,7 @@ import click
 from snellen.cli.options import driving_options, judge_options, parse_params
 
 if TYPE_CHECKING:
-    from snellen.audits import Audit, AuditRow
+    from snellen.analysis.audits import Audit, AuditRow
     from snellen.results import Run
     from snellen.tables import Table
 
@@ -34,7 +34,7 @@ def command(run: str, **words: Any) -> int:
     question, the options, the reply and what the judge said; `truth` takes what it should have
     said: a letter, or true or false. With --judge a stronger judge fills what is empty.
     """
-    from snellen.audits import evaluate_audit, write_audit
+    from snellen.analysis.audits import evaluate_audit, write_audit
     from snellen.cli.printing import print_json, print_table
     from snellen.results import load_run
 
@@ -61,7 +61,7 @@ def command(run: str, **words: Any) -> int:
 
 
 def _rows(run: Run, words: dict[str, Any]) -> list[AuditRow]:
-    from snellen.audits import read_audit, sample_audit
+    from snellen.analysis.audits import read_audit, sample_audit
     from snellen.errors import UsageError
 
     if words["filled"] and words["sample"]:
@@ -77,7 +77,7 @@ def _rows(run: Run, words: dict[str, Any]) -> list[AuditRow]:
 
 
 def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRow]:
-    from snellen.auditing import fill_with_judge
+    from snellen.analysis.auditing import fill_with_judge
     from snellen.planning import RunRequest
 
     request = RunRequest(
@@ -98,7 +98,7 @@ def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRo
 
 def audit_table(run: Run, found: Audit) -> Table:
     """Raw and corrected scores, with what the audit found of the judge."""
-    from snellen.correction import Corrected, Trials
+    from snellen.stats.correction import Corrected, Trials
     from snellen.tables import Table, title_of
 
     def interval(one: Corrected | None) -> str:

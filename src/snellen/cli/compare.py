@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from snellen.comparing import Comparison
+    from snellen.analysis.comparing import Comparison
     from snellen.tables import Table
 
 WORSE = 4
@@ -80,9 +80,9 @@ def command(**words: Any) -> int:
 
 
 def _compared(words: dict[str, Any]) -> Comparison:
-    from snellen.comparing import compare
+    from snellen.analysis.comparing import compare
     from snellen.results import find_runs, load_run
-    from snellen.stats import Resampling
+    from snellen.stats.bootstrap import Resampling
 
     # Rows by the hundred thousand are read and none is a part of a cycle.
     gc.set_threshold(50_000, 50, 100)
@@ -99,7 +99,8 @@ def _compared(words: dict[str, Any]) -> Comparison:
 
 
 def _show(comparison: Comparison, words: dict[str, Any]) -> None:
-    from snellen import comparison_tables, tables
+    from snellen import tables
+    from snellen.analysis import comparison_tables
     from snellen.cli.printing import print_table
 
     put = (lambda t: click.echo(tables.to_markdown(t))) if words["markdown"] else print_table
@@ -113,7 +114,7 @@ def _show(comparison: Comparison, words: dict[str, Any]) -> None:
 
 
 def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
-    from snellen import comparison_tables
+    from snellen.analysis import comparison_tables
     from snellen.errors import UsageError
 
     yield from comparison_tables.tables_of(comparison)
@@ -131,7 +132,7 @@ def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
 
 def _verdict(comparison: Comparison, words: dict[str, Any]) -> int:
     """The exit code: 4 where the last run is worse than the first by more than the margin."""
-    from snellen.comparing import is_worse
+    from snellen.analysis.comparing import is_worse
 
     metric = words["fail_if_worse"]
     if not metric:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from snellen.judgecheck import JudgeRow
+    from snellen.analysis.judgecheck import JudgeRow
     from snellen.results import Run
 
 
@@ -101,8 +101,8 @@ def measured_once(file: Path) -> list[JudgeRow]:
     """The embedded judge's measurement, kept in a file for as long as judge and material stay."""
     import msgspec
 
+    from snellen.analysis.judgecheck import JudgeRow, measure
     from snellen.bundle import MINI
-    from snellen.judgecheck import JudgeRow, measure
     from snellen.keys import digest
     from snellen.planning import embedded_judge
     from snellen.results import write_json
@@ -122,7 +122,7 @@ def measured_once(file: Path) -> list[JudgeRow]:
 def write_demo_report(folders: list[Path], path: Path) -> Path | None:
     """The report of the demo's runs; None where figures cannot be drawn."""
     from snellen.errors import MissingExtraError
-    from snellen.report import write_report
+    from snellen.report.page import write_report
     from snellen.results import load_run
 
     try:

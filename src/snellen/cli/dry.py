@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from snellen.engine.pacing import cost_usd
 from snellen.flows import run_by_hand
 from snellen.journal import CallRow, read_rows
 from snellen.keys import address
-from snellen.pacing import cost_usd
 from snellen.protocols import PROTOCOLS
 from snellen.records import Answer, GradeTask, Image, Reply, Request, RubricTask, Usage
 from snellen.runs import work

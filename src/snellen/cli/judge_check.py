@@ -12,8 +12,8 @@ import click
 from snellen.cli.options import driving_options, judge_options, parse_params
 
 if TYPE_CHECKING:
-    from snellen.checking import JudgeCheck
-    from snellen.checkruns import CheckWish, Stopped
+    from snellen.analysis.checking import JudgeCheck
+    from snellen.analysis.checkruns import CheckWish, Stopped
     from snellen.planning import RunRequest
 
 
@@ -57,8 +57,8 @@ def command(**words: Any) -> int:
     captions written from facts that are stated, left out, changed or negated at known rates. The
     judge gets the requests that a run would send.
     """
-    from snellen.checkruns import Stopped, check_judge
-    from snellen.checktables import check_tables
+    from snellen.analysis.checkruns import Stopped, check_judge
+    from snellen.analysis.checktables import check_tables
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.progress import Progress
 
@@ -99,7 +99,7 @@ def request_of(words: dict[str, Any]) -> RunRequest:
 
 def wish_of(words: dict[str, Any]) -> CheckWish:
     """What the judge is checked on."""
-    from snellen.checkruns import PROTOCOLS, CheckWish
+    from snellen.analysis.checkruns import PROTOCOLS, CheckWish
 
     embedded = words["judge"] == "embedded"
     names = words["judge"] if isinstance(words["judge"], str) else "+".join(words["judge"])
@@ -137,7 +137,7 @@ def _stopped(found: Stopped) -> int:
 
 
 def _forecast(request: RunRequest, wish: CheckWish, *, as_json: bool) -> int:
-    from snellen.checkruns import plans
+    from snellen.analysis.checkruns import plans
     from snellen.cli.dry import print_forecast
 
     for plan in plans(request, wish):

@@ -16,7 +16,8 @@ def command(runs: tuple[str, ...], *, metric: str, as_json: bool, markdown: bool
     RUNS are runs of one benchmark, each model's under two judges or more; `snellen rejudge` makes
     them. Runs whose items or replies differ are refused.
     """
-    from snellen import judging, tables
+    from snellen import tables
+    from snellen.analysis import judging
     from snellen.cli.printing import print_json, print_table
     from snellen.results import find_runs, load_run
 

@@ -37,9 +37,9 @@ def command(run: str, **words: Any) -> int:
 
     Prints coverage and effective accuracy against caption length.
     """
+    from snellen.analysis.lengths import SHARES, length_table, shorten
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.rejudge import PROTOCOL_WORDS, request_of
-    from snellen.lengths import SHARES, length_table, shorten
     from snellen.rejudging import rejudge_plan
     from snellen.results import load_run
 

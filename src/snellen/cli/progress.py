@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from snellen.meters import Meter, RoleMeter
+from snellen.engine.meters import Meter, RoleMeter
 
 if TYPE_CHECKING:
     from rich.text import Text

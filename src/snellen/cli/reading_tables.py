@@ -16,7 +16,7 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
     Controls and generators are shown wherever the runs allow; `wanted` asks for `diagnose`,
     `provider` and `published`.
     """
-    from snellen import controls, providers, published
+    from snellen.analysis import controls, providers, published
 
     own = [run for run in runs if not controls.control_of(run)]
     if runs[0].spec.protocol == "reading":
@@ -29,7 +29,7 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
 
 
 def _control_tables(runs: Sequence[Run]) -> Iterator[Table]:
-    from snellen import controls
+    from snellen.analysis import controls
 
     for case in controls.find_controlled(runs):
         yield controls.controls_table(case)
@@ -39,7 +39,7 @@ def _control_tables(runs: Sequence[Run]) -> Iterator[Table]:
 
 
 def _question_tables(runs: Sequence[Run], *, diagnose: bool) -> Iterator[Table]:
-    from snellen import diagnosis, neutrality
+    from snellen.analysis import diagnosis, neutrality
 
     alike = bool(runs) and all(run.spec.items == runs[0].spec.items for run in runs)
     if len(runs) > 1 and alike:

@@ -57,7 +57,7 @@ def command(
     data: str | None,
 ) -> None:
     """Write one self-contained HTML page: tables, figures, failures with pictures."""
-    from snellen.report import ReportOptions, bundled_regions, regions_of, write_report
+    from snellen.report.page import ReportOptions, bundled_regions, regions_of, write_report
     from snellen.results import find_runs, load_run
 
     loaded = [load_run(path) for path in find_runs(runs)]

@@ -52,10 +52,10 @@ def command(
     both, and several models one by the generators of the questions.
     """
     from snellen import tables
-    from snellen.checktables import sensitivity_table
+    from snellen.analysis.checktables import sensitivity_table
+    from snellen.analysis.paneltables import panel_tables
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.reading_tables import extra_tables
-    from snellen.paneltables import panel_tables
     from snellen.results import find_runs, load_run
 
     loaded = [load_run(path) for path in find_runs(runs)]
@@ -92,13 +92,13 @@ def command(
 
 def _studies(runs: list[Run], figures: str | None) -> list[Table]:
     """The studies that runs of one benchmark and judge allow; their figure goes to `figures`."""
-    from snellen import rubric_studies
+    from snellen.analysis import rubric_studies
 
     if runs[0].spec.protocol != "rubric":
         return []
     if figures is not None and rubric_studies.can_draw(runs):
+        from snellen.figures.study_charts import coverage_chart
         from snellen.plots import write_charts
-        from snellen.study_charts import coverage_chart
 
         chart = coverage_chart(rubric_studies.rubric_coverage(runs))
         for file in write_charts([chart], Path(figures)):
@@ -108,7 +108,7 @@ def _studies(runs: list[Run], figures: str | None) -> list[Table]:
 
 def _judge_studies(runs: list[Run]) -> list[Table]:
     """Judge stability, for each benchmark where several judges read the same models' replies."""
-    from snellen import judging
+    from snellen.analysis import judging
     from snellen.errors import ComparisonError
 
     found: list[Table] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from snellen.agreement import Calibration, calibration
 from snellen.figures.style import (
     COLOURS,
     PALE,
@@ -16,6 +15,7 @@ from snellen.figures.style import (
     styled,
 )
 from snellen.results import Run
+from snellen.stats.agreement import Calibration, calibration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

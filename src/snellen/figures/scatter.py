@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snellen.agreement import pearson, spearman
 from snellen.figures.style import (
     COLOURS,
     DOUBLE,
@@ -28,6 +27,7 @@ from snellen.figures.style import (
     spread_labels,
     styled,
 )
+from snellen.stats.agreement import pearson, spearman
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

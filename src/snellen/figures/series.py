@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from snellen.boards import labelled
+from snellen.report.boards import labelled
 from snellen.results import Run, Value
 from snellen.tables import summary_of
 

@@ -14,8 +14,10 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from snellen import caption_tally
-from snellen.choices import (
+from snellen.flows import REASKS, Flow, Given, ask_judge, ask_model, failed_reason
+from snellen.keys import rng_for
+from snellen.protocols import caption_tally
+from snellen.protocols.choices import (
     LETTERS,
     Shown,
     abstained,
@@ -25,10 +27,6 @@ from snellen.choices import (
     show,
     unscored,
 )
-from snellen.flows import REASKS, Flow, Given, ask_judge, ask_model, failed_reason
-from snellen.keys import rng_for
-from snellen.letters import parse_letter
-from snellen.official import official_letter_captionqa
 from snellen.records import (
     Item,
     Message,
@@ -41,6 +39,8 @@ from snellen.records import (
     Verdict,
 )
 from snellen.replies import Parsed
+from snellen.replies.letters import parse_letter
+from snellen.replies.official import official_letter_captionqa
 from snellen.tallies import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.templates import Template, bundled
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from snellen.fences import fence
 from snellen.flows import REASKS, Flow, Given, Judged, ask_judge, ask_model, failed_reason
-from snellen.official import normalize_escape, official_verdict
 from snellen.records import (
     GradeTask,
     Image,
@@ -26,6 +24,9 @@ from snellen.records import (
     Verdict,
 )
 from snellen.replies import Parsed
+from snellen.replies.fences import fence
+from snellen.replies.official import normalize_escape, official_verdict
+from snellen.replies.verdicts import parse_verdict
 from snellen.tallies import (
     Array,
     Formula,
@@ -39,7 +40,6 @@ from snellen.tallies import (
     ratio,
 )
 from snellen.templates import Template, bundled
-from snellen.verdicts import parse_verdict
 
 _MARK = re.compile(r"<\|image_(\d+)\|>")
 _SPACE = re.compile(r"\s+")
@@ -203,7 +203,7 @@ ACCURACY = Metric(
 
 
 def macro(labels: Sequence[str]) -> Metric:
-    """The mean of the capabilities' accuracies, each weighing the same; absent ones are left out."""
+    """The mean of the capabilities' accuracies, each weighing the same, without absent ones."""
 
     def mean_of(rate: Callable[[Array, Array, Array], Array]) -> Formula:
         def compute(s: Sums) -> Array:

@@ -9,19 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
-from snellen import caption_tally
-from snellen.choices import (
-    Shown,
-    abstained,
-    describe,
-    letter_probabilities,
-    letter_verdict,
-    options_block,
-    show,
-    unscored,
-)
 from snellen.errors import UsageError
-from snellen.fences import fence_caption
 from snellen.flows import (
     REASKS,
     Flow,
@@ -34,7 +22,17 @@ from snellen.flows import (
     failed_reason,
 )
 from snellen.keys import rng_for
-from snellen.letters import parse_letter, parse_letters
+from snellen.protocols import caption_tally
+from snellen.protocols.choices import (
+    Shown,
+    abstained,
+    describe,
+    letter_probabilities,
+    letter_verdict,
+    options_block,
+    show,
+    unscored,
+)
 from snellen.records import (
     CallFailure,
     Item,
@@ -49,6 +47,8 @@ from snellen.records import (
     Verdict,
 )
 from snellen.replies import Parsed
+from snellen.replies.fences import fence_caption
+from snellen.replies.letters import parse_letter, parse_letters
 from snellen.templates import Template, bundled
 
 UNCERTAIN = "Not mentioned / Cannot be determined"

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from snellen.assessments import parse_assessment
-from snellen.fences import fence
 from snellen.flows import (
     REASKS,
     Flow,
@@ -39,9 +37,11 @@ from snellen.records import (
     Verdict,
 )
 from snellen.replies import Parsed
+from snellen.replies.assessments import parse_assessment
+from snellen.replies.fences import fence
+from snellen.replies.verdicts import parse_statement
 from snellen.tallies import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.templates import Template, bundled
-from snellen.verdicts import parse_statement
 
 MUST_RIGHT = "must_right"
 EASY_WRONG = "easy_wrong"

@@ -1,0 +1,79 @@
+"""Pictures: 3,000 questions with a 300 KB picture each, and the memory that they take.
+
+    python benchmarks/pictures.py          about a minute and 1.6 GB of temporary files
+
+Prints the processor time a call (6,000 calls: a reply and a verdict each) against a bare client
+that posts bodies of the same sizes, and the peak memory against that of 300 questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.fakes.fast_server import FastServer
+
+from benchmarks import measuring
+from benchmarks.synthetic import make_direct
+
+IN_FLIGHT = 64
+MOST_CPU, MOST_MB, MOST_MB_MORE = 2.5, 350.0, 30.0
+# A judge call's body: the grading prompt with its examples.
+JUDGE_BYTES = 7_500
+
+
+def main() -> None:
+    """Prints the figures; exit code 1 where a limit fails."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--kb", type=float, default=300)
+    words = parser.parse_args()
+    with measuring.workshop() as place:
+        few = evaluate(place, words.rows // 10, words.kb)
+        ours = evaluate(place, words.rows, words.kb)
+        floor = bare(words.rows, words.kb)
+    _, cpu = measuring.compare("pictures", ours, floor, 2 * words.rows)
+    print(
+        f"peak memory: {few.peak_mb:.0f} MB for {words.rows // 10}, {ours.peak_mb:.0f} MB for all"
+    )
+    holds = [
+        measuring.verdict("CPU ratio", cpu, MOST_CPU, at_least=False),
+        measuring.verdict("peak MB", ours.peak_mb, MOST_MB, at_least=False),
+        measuring.verdict("MB more", ours.peak_mb - few.peak_mb, MOST_MB_MORE, at_least=False),
+    ]
+    sys.exit(0 if all(holds) else 1)
+
+
+def evaluate(place: Path, rows: int, kilobytes: float) -> measuring.Cost:
+    """One run on so many questions, with its data made before and deleted after."""
+    source = make_direct(place / f"{rows}.jsonl", rows=rows, pictures=rows, kilobytes=kilobytes)
+    with fake() as server:
+        line = measuring.snellen_run(
+            "perception_bench", server.url, place / f"run{rows}", "--data", str(source),
+            "--concurrency", IN_FLIGHT,
+        )  # fmt: skip
+        cost = measuring.run(line)
+    source.unlink()
+    return cost
+
+
+def bare(rows: int, kilobytes: float) -> measuring.Cost:
+    """The floor for the same calls."""
+    picture_bytes = int(kilobytes * 1024 * 4 / 3)
+    with fake() as server:
+        calls = {picture_bytes: rows, JUDGE_BYTES: rows}
+        return measuring.run(measuring.floor(server.url, IN_FLIGHT, calls))
+
+
+def fake() -> FastServer:
+    """An endpoint that answers questions and grades them."""
+    return FastServer(
+        "[reason] as it is [judge] True", rules={"image_url": "It is 3."}, delay_s=0.02
+    )
+
+
+if __name__ == "__main__":
+    main()

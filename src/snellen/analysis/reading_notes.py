@@ -1,0 +1,70 @@
+"""What a summary says about a run of captions beyond its metrics: deviations and calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snellen.protocols.captionqa import NO_CAPTION
+from snellen.protocols.choices import LETTERS
+from snellen.results import Run
+from snellen.stats.agreement import Calibration, calibration
+
+CONTROL_NOTES = {
+    "blind": "control blind: the judge got no caption and had to choose; this is no score of a "
+    "model",
+    "swapped": "control swapped: each picture was read from another picture's caption; this is no "
+    "score of a model",
+}
+
+
+def reading_notes(run: Run) -> list[str]:
+    """Notes about how captions were read, none where it was the protocol."""
+    options = run.spec.options
+    notes = []
+    control = str(options.get("control") or "")
+    if control in CONTROL_NOTES:
+        notes.append(CONTROL_NOTES[control])
+    several = int(options.get("questions_a_call") or 1)
+    if several > 1:
+        notes.append(f"{several} questions in one judge call: not the protocol")
+    if options.get("option_seed") is not None:
+        notes.append(f"options shuffled with seed {options['option_seed']}")
+    if options.get("decide") == "logprob":
+        notes.append("the judge's most probable letter counts, not the one that it wrote")
+    if options.get("kept_share") is not None:
+        notes.append(f"captions cut to {100 * float(options['kept_share']):g}% of their length")
+    missing = [v for v in run.verdicts.values() if v.reason == NO_CAPTION]
+    if missing:
+        images = len({v.id for v in missing})
+        notes.append(f"{len(missing)} questions skipped: no caption for {images} images")
+    return notes
+
+
+def judge_calibration(run: Run) -> Calibration | None:
+    """How well the probability of the judge's letter matches how often it was right.
+
+    Abstentions are left out, since E is never right. None where no probabilities were stored.
+    """
+    uncertain = {p.id: LETTERS[len(p.options)] for item in run.items for p in item.probes}
+    committed = [
+        v
+        for v in run.verdicts.values()
+        if v.status == "scored" and v.probabilities and v.verdict != uncertain.get(v.probe_id)
+    ]
+    if not committed:
+        return None
+    sure = [min(1.0, (v.probabilities or {}).get(str(v.verdict), 0.0)) for v in committed]
+    return calibration(sure, [float(v.correct is True) for v in committed])
+
+
+def calibration_extra(run: Run) -> dict[str, Any]:
+    """The judge's calibration as plain data for `summary.json`; empty where there is none."""
+    found = judge_calibration(run)
+    if found is None:
+        return {}
+    bins = [
+        {"low": b.low, "high": b.high, "n": b.n, "confidence": b.confidence, "accuracy": b.accuracy}
+        for b in found.bins
+        if b.n
+    ]
+    return {"calibration": {"ece": found.ece, "n": sum(b["n"] for b in bins), "bins": bins}}

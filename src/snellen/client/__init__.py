@@ -1,0 +1,1 @@
+"""The way to models: the OpenAI-compatible wire format, its failures, and probing."""

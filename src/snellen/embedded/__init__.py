@@ -1,0 +1,1 @@
+"""The judge that needs no network: a sentence encoder with rules on top."""

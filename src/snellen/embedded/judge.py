@@ -1,0 +1,222 @@
+"""The embedded judge: judges offline with a small sentence encoder and rules, of low fidelity.
+
+It never reads prompts: a request brings its structured question in `Request.task`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+
+from snellen.embedded import grading, reading, statements
+from snellen.embedded.encoder import Encoder
+from snellen.embedded.evidence import Vectors
+from snellen.embedded.language import foreign_language
+from snellen.embedded.words import normalise
+from snellen.keys import digest, digest_of
+from snellen.records import (
+    Answer,
+    CallFailure,
+    GradeTask,
+    ReadTask,
+    Reply,
+    Request,
+    RubricTask,
+    Task,
+)
+
+_RULES = (
+    "judge",
+    "encoder",
+    "evidence",
+    "grading",
+    "language",
+    "quantities",
+    "reading",
+    "statements",
+    "thesaurus",
+    "wordpiece",
+    "words",
+)
+_RULE_FILES = tuple(f"embedded/{name}.py" for name in _RULES)
+_DATA_FILES = ("data/embedded/vocab.txt.gz", "data/embedded/thesaurus.txt.gz")
+
+_Batch = list[tuple[Task, asyncio.Future[Answer]]]
+
+# Calls that arrive within this time are embedded together.
+_GATHER_S = 0.003
+# "taxi" and "cab" are as near (0.71) as "red" and "blue" (0.73): beyond the rules, rather false.
+_ALIKE = 0.78
+
+
+class EmbeddedJudge:
+    """A judge that needs no network: the same verdicts on every machine and in every order.
+
+    `fidelity` is `low`: mark every number that it touches. `version` changes with the rules, their
+    weights and the encoder. `model_path` is a folder or file with another ONNX export of
+    all-MiniLM-L6-v2. Weights are loaded by the constructor.
+
+    Raises:
+        MissingExtraError: the extra `embedded` is not installed.
+        SettingsError: the weights are not there, or not the pinned ones.
+    """
+
+    fidelity = "low"
+
+    def __init__(self, *, model_path: str | Path | None = None, threads: int = 2) -> None:
+        self._encoder = Encoder(model_path, threads=threads)
+        self.version = _version(self._encoder.sha256)
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="embedded-judge")
+        self._waiting: _Batch = []
+        self._round: asyncio.Task[None] | None = None
+
+    async def call(self, request: Request, pictures: Sequence[object] = ()) -> Answer:
+        """The verdict on the request's task, in the form that its protocol asks of a judge.
+
+        Text that is not English, and a request without a task, get a failure and no verdict.
+        """
+        if request.task is None:
+            return CallFailure(
+                "bad_parameter",
+                f"the embedded judge cannot read prompts, and the request {request.purpose!r} "
+                "has no structured task; use a judge behind a URL",
+            )
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._waiting.append((request.task, future))
+        if self._round is None or self._round.done():
+            self._round = loop.create_task(self._answer_rounds())
+        return await future
+
+    async def close(self) -> None:
+        """Waits for what is being judged, and ends the worker."""
+        if self._round is not None and not self._round.done():
+            await self._round
+        self._worker.shutdown(wait=True)
+
+    async def _answer_rounds(self) -> None:
+        """Answers what is waiting, round by round, until nothing is."""
+        while self._waiting:
+            await asyncio.sleep(_GATHER_S)
+            batch, self._waiting = self._waiting, []
+            try:
+                await self._answer_batch(batch)
+            finally:
+                for _, future in batch:
+                    future.cancel()
+
+    async def _answer_batch(self, batch: _Batch) -> None:
+        tasks = [task for task, _ in batch]
+        judged = asyncio.get_running_loop().run_in_executor(self._worker, self._judge, tasks)
+        await asyncio.wait([judged])
+        error = judged.exception()
+        for place, (_, future) in enumerate(batch):
+            if future.done():
+                continue
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(judged.result()[place])
+
+    def _judge(self, tasks: Sequence[Task]) -> list[Answer]:
+        """The answers to some tasks, embedded together."""
+        refused = [_refuse(task) for task in tasks]
+        wanted = (
+            text
+            for task, refusal in zip(tasks, refused, strict=True)
+            if refusal is None
+            for text in _texts(task)
+        )
+        vectors = self._encoder.embed(wanted)
+        return [
+            refusal if refusal is not None else _answer(task, vectors)
+            for task, refusal in zip(tasks, refused, strict=True)
+        ]
+
+
+def _version(weights: str) -> str:
+    """A short hash of all that decides: the rules' own text, their data and weights, the encoder.
+
+    Hashing the text means that no change of a rule can forget to change the version.
+    """
+    package = resources.files("snellen")
+    texts = [digest((package / name).read_bytes()) for name in (*_RULE_FILES, *_DATA_FILES)]
+    fitted = [reading.OPTION_WEIGHTS, reading.STATED_WEIGHTS, statements.SUPPORT_WEIGHTS]
+    return digest_of([weights, texts, fitted])[:12]
+
+
+def _texts(task: Task) -> Iterable[str]:
+    match task:
+        case ReadTask():
+            return reading.texts_for(task)
+        case RubricTask(caption=caption, must_right=must, easy_wrong=easy):
+            return statements.texts_for(caption, (*must, *easy))
+        case GradeTask(reference=reference, answer=answer):
+            return (reference, grading.final_answer(answer))
+
+
+def _answer(task: Task, vectors: Vectors) -> Reply:
+    match task:
+        case ReadTask():
+            return Reply(_read(task, vectors), model="embedded")
+        case RubricTask():
+            return Reply(_assess(task, vectors), model="embedded")
+        case GradeTask():
+            return Reply(_grade(task, vectors), model="embedded")
+
+
+def _read(task: ReadTask, vectors: Vectors) -> str:
+    found = reading.read(task, vectors)
+    place = len(task.options) if task.uncertain_at is None else task.uncertain_at
+    if task.allow_uncertain and found.stated <= 0:
+        return _letter(place)
+    return _letter(found.choice + (task.allow_uncertain and found.choice >= place))
+
+
+def _letter(place: int) -> str:
+    return chr(ord("A") + place)
+
+
+def _assess(task: RubricTask, vectors: Vectors) -> str:
+    groups = []
+    for name, group in (("GroupA", task.must_right), ("GroupB", task.easy_wrong)):
+        results = (statements.verify(task.caption, text, vectors) for text in group)
+        inner = "".join(f"<Result>{str(result).lower()}</Result>" for result in results)
+        groups.append(f"<{name}>{inner}</{name}>")
+    return f"<Assessment>{''.join(groups)}</Assessment>"
+
+
+def _grade(task: GradeTask, vectors: Vectors) -> str:
+    grade = grading.grade(task)
+    right, reason = grade.right, grade.reason
+    if right is None:
+        cosine = float(vectors[task.reference] @ vectors[grading.final_answer(task.answer)])
+        right = round(cosine, 4) >= _ALIKE
+        reason += f"; likeness {cosine:.2f}, {_ALIKE} would be alike"
+    return f"[reason] {reason} [judge] {right}"
+
+
+def _refuse(task: Task) -> CallFailure | None:
+    """Why a task cannot be judged for the language of its texts, or None."""
+    match task:
+        case ReadTask(caption=caption, question=question):
+            parts = {"caption": caption, "question": question}
+        case RubricTask(caption=caption, must_right=must, easy_wrong=easy):
+            parts = {"caption": caption, "rubrics": " ".join((*must, *easy))}
+        case GradeTask(question=question, reference=reference, answer=answer):
+            parts = {"question": question}
+            # Signs that are the same are the same in any language.
+            if normalise(reference) not in normalise(answer):
+                parts |= {"reference": reference, "answer": answer}
+    for name, text in parts.items():
+        language = foreign_language(text)
+        if language is not None:
+            return CallFailure(
+                "bad_parameter",
+                f"the {name} is in {language}, and the embedded judge reads English only; "
+                "use a judge behind a URL (--judge NAME --judge-url URL)",
+            )
+    return None

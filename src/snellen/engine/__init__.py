@@ -1,0 +1,1 @@
+"""What drives a run: the scheduler with its pacing, meters and stops."""

@@ -1,0 +1,49 @@
+"""A brief look at the endpoints before a run's first calls: a wrong key need not cost more."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+
+from snellen.client.http import ChatClient
+from snellen.engine import stops
+from snellen.engine.scheduler import Binding, Scheduler
+from snellen.records import CallFailure
+
+LOOK_S = 3.0
+# Keys may be limited to chatting; that they must not list models says nothing.
+_LIMITED = re.compile(r"permission|scope", re.IGNORECASE)
+
+
+async def look_ahead(bindings: Mapping[str, Binding], scheduler: Scheduler) -> tuple[str, ...]:
+    """Asks each endpoint once for its models. A refused key stops the run; the rest are notices.
+
+    Whoever does not answer in 3 seconds, or lists no models, is not held to it: the calls will
+    tell.
+    """
+    ends = [b for b in bindings.values() if isinstance(b.caller, ChatClient)]
+    answers = await asyncio.gather(*(_listed(b) for b in ends))
+    notices: dict[str, None] = {}
+    for binding, answer in zip(ends, answers, strict=True):
+        endpoint = binding.endpoint
+        if isinstance(answer, CallFailure):
+            if answer.status == 401 and not _LIMITED.search(answer.message):
+                scheduler.stop(stops.hopeless(endpoint, answer))
+        elif answer and endpoint.model not in answer:
+            notices[_not_listed(endpoint.model, endpoint.url, answer)] = None
+    return tuple(notices)
+
+
+async def _listed(binding: Binding) -> tuple[str, ...] | CallFailure | None:
+    assert isinstance(binding.caller, ChatClient)
+    try:
+        async with asyncio.timeout(LOOK_S):
+            return await binding.caller.list_models()
+    except TimeoutError:
+        return None
+
+
+def _not_listed(model: str, url: str, names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"{url} does not list `{model}` among its models ({shown})"

@@ -1,0 +1,648 @@
+"""Drives flows: the only place where calls are made, tried again, stored and stopped.
+
+A flow's request is looked for in the journal, then in the cache, then it goes to the wire. Every
+endpoint's slots are filled the moment they are free. Nothing is delivered to a flow before it
+stands in the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from snellen import media
+from snellen.cache import ResponseCache, cache_key
+from snellen.engine import sending, stops
+from snellen.engine.meters import Meter, RoleMeter
+from snellen.engine.pacing import (
+    AdaptiveLimit,
+    Budget,
+    MinuteRate,
+    RetryPolicy,
+    backoff_s,
+    cost_usd,
+    estimate_tokens,
+    worst_cost_usd,
+)
+from snellen.errors import ImageError, SnellenError
+from snellen.flows import Flow
+from snellen.journal import CallRow, Journal, now
+from snellen.keys import address, request_key
+from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Reply, Request
+from snellen.settings import Endpoint
+
+if TYPE_CHECKING:
+    from snellen.client.http import Caller
+
+LEAD_S = 0.03
+# How long calls in flight may still take after Ctrl-C, and after an error that stops the run.
+INTERRUPT_GRACE_S = 0.75
+STOP_GRACE_S = 10.0
+FLUSH_EVERY_S = 2.0
+# A call that ends sooner has not let the event loop go round.
+NO_WAIT_S = 0.0005
+MAX_PREPARED_BYTES = 192 * 2**20
+MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a role means in this run: who is called, under which settings."""
+
+    caller: Caller
+    endpoint: Endpoint
+    rules: media.PictureRules = field(default_factory=media.PictureRules)
+    cacheable: bool = True
+    shares_prefix: bool = True
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The body fields that are sent."""
+        return {**self.endpoint.soft_params, **self.endpoint.params}
+
+
+@dataclass(frozen=True, slots=True)
+class DriveOptions:
+    """How a run is driven. `max_live` bounds the flows that are under way at once."""
+
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    max_cost_usd: float | None = None
+    max_live: int | None = None
+    give_up_after: int = 8
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class _Node:
+    """A flow under way: its place in its parent, and the answers that it waits for."""
+
+    flow: Flow[Any]
+    item: str
+    repeat: int
+    parent: _Node | None = None
+    slot: int = 0
+    results: list[Any] = field(default_factory=list)
+    pending: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A request on its way to an endpoint."""
+
+    node: _Node
+    slot: int
+    request: Request
+    binding: Binding
+    key: str
+    tries: int = 0
+    rate_limited: int = 0
+    reserved: float = 0.0
+    n_bytes: int = 0
+    leads: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """The calls to one URL, whatever their role: limits belong to the address."""
+
+    limit: AdaptiveLimit
+    requests: MinuteRate
+    tokens: MinuteRate
+    is_metered: bool
+    urgent: deque[_Job] = field(default_factory=deque)
+    normal: deque[_Job] = field(default_factory=deque)
+    held: dict[str, list[_Job]] = field(default_factory=dict)
+    in_flight: int = 0
+    waking: bool = False
+
+    def push(self, job: _Job) -> None:
+        """Queues a call; judging goes before new replies, since it frees what waits."""
+        (self.normal if job.request.role == "model" else self.urgent).append(job)
+
+    def pop(self) -> _Job | None:
+        """The next call, or None."""
+        if self.urgent:
+            return self.urgent.popleft()
+        return self.normal.popleft() if self.normal else None
+
+    def push_front(self, jobs: Sequence[_Job]) -> None:
+        """Queues calls ahead of all others, in their order."""
+        self.urgent.extendleft(reversed(jobs))
+
+
+OnResult = Callable[[str, int, Any], None]
+Work = tuple[str, int, Flow[Any]]
+
+
+class Scheduler:
+    """Runs flows against endpoints. One scheduler drives one run, once."""
+
+    def __init__(
+        self,
+        bindings: Mapping[str, Binding],
+        *,
+        journal: Journal | None = None,
+        cache: ResponseCache | None = None,
+        options: DriveOptions | None = None,
+        on_result: OnResult | None = None,
+    ) -> None:
+        self.meter = Meter(roles={role: RoleMeter() for role in bindings})
+        self.error: SnellenError | None = None
+        self.interrupted = False
+        self._bindings = bindings
+        self._journal, self._cache = journal, cache
+        self._options = options or DriveOptions()
+        self._on_result = on_result
+        self._budget = Budget(self._options.max_cost_usd)
+        self._rng = random.Random(self._options.seed)
+        self._lanes = _lanes(bindings)
+        self._params = {role: binding.params for role, binding in bindings.items()}
+        self._streaks = {role: stops.Streak() for role in bindings}
+        self._ready: deque[tuple[_Node, list[Any] | None]] = deque()
+        self._turning = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._live = 0
+        self._prepared_bytes = 0
+        # Whether a call had to wait for money or memory that another call's end sets free.
+        self._is_short = False
+        self._stopping = False
+        self._driving = False
+        self._defect: BaseException | None = None
+        self._room, self._idle = asyncio.Event(), asyncio.Event()
+
+    async def drive(self, work: Iterable[Work]) -> None:
+        """Drives all flows to their end, or until something stops the run."""
+        await self.drive_in_turn([work])
+
+    async def drive_in_turn(self, lots: Iterable[Iterable[Work]]) -> None:
+        """Drives lots of flows, each lot to its end before the next is looked at.
+
+        A stop is not raised: `error` and `interrupted` say what it was, and every call that was
+        in flight has been stored by then. A defect, in a flow or here, is raised.
+        """
+        self.meter.started_at = time.monotonic()
+        self._count_money_spent()
+        self._driving = True
+        flusher = asyncio.create_task(self._flush_regularly())
+        try:
+            for work in lots:
+                await self._drain(work)
+        finally:
+            self._stopping = True
+            flusher.cancel()
+            self._cancel_all()
+            await asyncio.gather(flusher, *self._tasks, return_exceptions=True)
+        if self._defect is not None:
+            raise self._defect
+
+    async def _drain(self, work: Iterable[Work]) -> None:
+        await self._feed(iter(work))
+        while self._live and not (self._stopping and not self.meter.in_flight):
+            self._idle.clear()
+            await self._idle.wait()
+
+    def stop(self, error: SnellenError) -> None:
+        """Ends the run for a reason; before `drive`, nothing is called at all."""
+        self._stop(error, grace_s=STOP_GRACE_S)
+
+    def interrupt(self) -> None:
+        """Starts nothing more; what is in flight has a moment to finish, the second time none."""
+        if self.interrupted:
+            self._cancel_all()
+            return
+        self.interrupted = True
+        self._stop(grace_s=INTERRUPT_GRACE_S)
+
+    @property
+    def max_live(self) -> int:
+        """How many flows may be under way: twice what the busiest endpoint takes."""
+        ceiling = max(lane.limit.ceiling for lane in self._lanes.values())
+        return self._options.max_live or max(16, 2 * ceiling)
+
+    async def _feed(self, work: Iterator[Work]) -> None:
+        for item, repeat, flow in work:
+            if self._stopping:
+                return
+            self._live += 1
+            try:
+                self._advance(_Node(flow, item, repeat), None)
+            except SnellenError as error:
+                self._stop(error, grace_s=STOP_GRACE_S)
+            await asyncio.sleep(0)
+            while self._live >= self.max_live and not self._stopping:
+                self._room.clear()
+                await self._room.wait()
+
+    def _advance(self, node: _Node, answers: list[Any] | None) -> None:
+        """Sends a flow its answers; a queue keeps long replays off the stack."""
+        self._ready.append((node, answers))
+        if self._turning:
+            return
+        self._turning = True
+        try:
+            while self._ready:
+                self._turn(*self._ready.popleft())
+        finally:
+            self._turning = False
+
+    def _turn(self, node: _Node, answers: list[Any] | None) -> None:
+        """One turn of a flow: it gets its answers and says what it wants next."""
+        try:
+            wanted = node.flow.send(answers)
+        except StopIteration as stop:
+            self._complete(node, stop.value)
+            return
+        node.results = [None] * len(wanted)
+        node.pending = len(wanted)
+        for slot, want in enumerate(wanted):
+            if isinstance(want, Request):
+                self._submit(node, slot, want)
+            else:
+                self._advance(_Node(want, node.item, node.repeat, node, slot), None)
+        if not wanted:
+            self._advance(node, [])
+
+    def _complete(self, node: _Node, result: Any) -> None:
+        if self._on_result is not None:
+            self._on_result(node.item, node.repeat, result)
+        if node.parent is not None:
+            self._deliver(node.parent, node.slot, result)
+            return
+        self._live -= 1
+        self.meter.flows_done += 1
+        self._room.set()
+        if not self._live:
+            self._idle.set()
+
+    def _deliver(self, node: _Node, slot: int, result: Any) -> None:
+        node.results[slot] = result
+        node.pending -= 1
+        if not node.pending:
+            self._advance(node, node.results)
+
+    def _submit(self, node: _Node, slot: int, request: Request) -> None:
+        """Answers a request from the journal or the cache, or queues it."""
+        binding = self._bindings[request.role]
+        pictures = sending.images_of(request)
+        key = request_key(
+            request,
+            model=binding.endpoint.model,
+            params=self._params_of(request),
+            repeat=node.repeat,
+            prep=binding.rules.name if pictures else "",
+        )
+        if self._replay(node, slot, request, key) or self._from_cache(node, slot, request, key):
+            return
+        if not self._stopping:
+            n_bytes = sending.weight(pictures)
+            self._queue(_Job(node, slot, request, binding, key, n_bytes=n_bytes))
+
+    def _params_of(self, request: Request) -> Mapping[str, Any]:
+        params = self._params[request.role]
+        return {**params, **request.params} if request.params else params
+
+    def _replay(self, node: _Node, slot: int, request: Request, key: str) -> bool:
+        if self._journal is None:
+            return False
+        row = self._journal.take(address(node.item, node.repeat, request))
+        if row is None or row.reply is None:
+            return False
+        if row.key != key:
+            self._stop(stops.changed(row))
+            return True
+        meter = self.meter.roles[request.role]
+        meter.replayed += 1
+        if not row.cached:
+            meter.count(row.reply, self._cost(request.role, row.reply))
+        self._streaks[request.role].broken()
+        self._deliver(node, slot, row.reply)
+        return True
+
+    def _from_cache(self, node: _Node, slot: int, request: Request, key: str) -> bool:
+        binding = self._bindings[request.role]
+        if self._cache is None or not binding.cacheable:
+            return False
+        reply = self._cache.get(cache_key(binding.endpoint.url, key))
+        if reply is None:
+            return False
+        self.meter.roles[request.role].cached += 1
+        self._store(_row(node, request, key, reply, cached=True))
+        self._deliver(node, slot, reply)
+        return True
+
+    def _queue(self, job: _Job) -> None:
+        lane = self._lanes[job.binding.endpoint.url]
+        lead = job.request.lead if job.binding.shares_prefix else ""
+        if lead and lead in lane.held:
+            lane.held[lead].append(job)
+            return
+        if lead:
+            job.leads = lead
+            lane.held[lead] = []
+        lane.push(job)
+        self._pump(lane)
+
+    def _release(self, lane: _Lane, lead: str) -> None:
+        """Lets those go that waited for the first call with their prefix."""
+        followers = lane.held.pop(lead, None)
+        if followers:
+            lane.push_front(followers)
+            self._pump(lane)
+
+    def _pump(self, lane: _Lane) -> None:
+        """Fills the free slots of a lane."""
+        while (job := self._take(lane)) is not None:
+            self._spawn(self._work(lane, job))
+
+    def _take(self, lane: _Lane) -> _Job | None:
+        """The next call that may start now, with its slot, time and money taken."""
+        if self._stopping or lane.in_flight >= lane.limit.limit:
+            return None
+        if lane.is_metered and self._must_wait(lane):
+            return None
+        job = lane.pop()
+        if job is None:
+            return None
+        if not self._may_start(job):
+            (lane.normal if job.request.role == "model" else lane.urgent).appendleft(job)
+            self._is_short = True
+            return None
+        self._occupy(lane, job)
+        return job
+
+    def _must_wait(self, lane: _Lane) -> bool:
+        at = time.monotonic()
+        wait = max(lane.requests.wait_s(at), lane.tokens.wait_s(at))
+        if wait > 0 and not lane.waking:
+            lane.waking = True
+            self._later(wait, self._wake, lane)
+        return wait > 0
+
+    def _wake(self, lane: _Lane) -> None:
+        lane.waking = False
+        self._pump(lane)
+
+    def _may_start(self, job: _Job) -> bool:
+        prepared = self._prepared_bytes
+        if prepared and job.n_bytes and prepared + job.n_bytes > MAX_PREPARED_BYTES:
+            return False
+        if self._budget.max_usd is None:
+            return True
+        endpoint = job.binding.endpoint
+        worst = worst_cost_usd(job.request, endpoint, self._params_of(job.request))
+        if self._budget.reserve(worst):
+            job.reserved = worst
+            return True
+        if not self.meter.in_flight:
+            self._stop(stops.out_of_money(self._budget))
+        return False
+
+    def _occupy(self, lane: _Lane, job: _Job) -> None:
+        at = time.monotonic()
+        if lane.is_metered:
+            lane.requests.take(at)
+            lane.tokens.take(at, estimate_tokens(job.request))
+        lane.in_flight += 1
+        self.meter.in_flight += 1
+        self.meter.pending[id(job)] = (at, job.node.item)
+        self._prepared_bytes += job.n_bytes
+        job.tries += 1
+        self.meter.roles[job.request.role].tries += 1
+        if job.leads:
+            self._later(LEAD_S, self._release, lane, job.leads)
+
+    def _leave(self, lane: _Lane, job: _Job) -> None:
+        lane.in_flight -= 1
+        self.meter.in_flight -= 1
+        self._prepared_bytes -= job.n_bytes
+        del self.meter.pending[id(job)]
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _later(self, delay_s: float, step: Callable[..., None], *words: Any) -> None:
+        """Takes a step after a while, unless the drive has ended by then."""
+
+        async def wait() -> None:
+            await asyncio.sleep(delay_s)
+            step(*words)
+
+        self._spawn(wait())
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Lets no defect pass in silence: the flows that it struck would wait for ever."""
+        self._tasks.discard(task)
+        if not task.cancelled():
+            error = task.exception()
+            if isinstance(error, SnellenError):
+                self._stop(error, grace_s=STOP_GRACE_S)
+            elif error is not None:
+                self._defect = self._defect or error
+                self._stop(grace_s=0.0)
+        if self._stopping:
+            self._idle.set()
+
+    async def _work(self, lane: _Lane, first: _Job) -> None:
+        """One slot: makes a call and what follows from it, then the next, while there are any.
+
+        A slot is free only when its flow has gone on, so that the calls that follow find it here:
+        a task for each call would cost more than all else that is done for it.
+        """
+        job: _Job | None = first
+        while job is not None:
+            started = time.monotonic()
+            try:
+                self._settle(lane, job, await self._call(job))
+            finally:
+                self._leave(lane, job)
+            if time.monotonic() - started < NO_WAIT_S:
+                await asyncio.sleep(0)
+            if self._is_short:
+                self._is_short = False
+                self._pump_all()
+            job = self._take(lane)
+            self._pump(lane)
+
+    async def _call(self, job: _Job) -> Answer:
+        try:
+            pictures: Sequence[media.Picture] = ()
+            if job.n_bytes:
+                pictures = await sending.prepare(job.request, job.binding.rules)
+            return await job.binding.caller.call(job.request, pictures)
+        except ImageError as error:
+            return CallFailure("input_error", error.message)
+        except SnellenError:
+            raise
+        except asyncio.CancelledError:
+            if self._stopping:
+                raise
+            return CallFailure("bad_reply", "the call was cancelled from outside")
+        except Exception as error:  # noqa: BLE001 - a user's callable may raise anything
+            return CallFailure("bad_reply", f"{type(error).__name__}: {error}"[:300])
+
+    def _settle(self, lane: _Lane, job: _Job, answer: Answer) -> None:
+        """Stores an answer and hands it on, or plans another try."""
+        if job.leads:
+            self._release(lane, job.leads)
+            job.leads = ""
+        self._settle_money(job, answer)
+        if isinstance(answer, CallFailure):
+            if answer.kind == "rate_limit":
+                job.rate_limited += 1
+                lane.limit.slow_down(time.monotonic())
+            if self._retry(lane, job, answer):
+                return
+        else:
+            lane.limit.speed_up()
+        self._finish(job, answer)
+
+    def _settle_money(self, job: _Job, answer: Answer) -> None:
+        role = job.request.role
+        if isinstance(answer, Reply):
+            cost = self._cost(role, answer)
+            self.meter.roles[role].count(answer, cost)
+            self._budget.settle(job.reserved, cost)
+        else:
+            charged = answer.kind in MAYBE_CHARGED
+            self._budget.settle(job.reserved, None if charged else 0.0)
+        job.reserved = 0.0
+
+    def _cost(self, role: str, reply: Reply) -> float | None:
+        return cost_usd(reply.usage, self._bindings[role].endpoint)
+
+    def _retry(self, lane: _Lane, job: _Job, failure: CallFailure) -> bool:
+        policy = self._options.retry
+        if failure.kind not in RETRYABLE:
+            return False
+        if not policy.allows(failure, tries=job.tries, rate_limited=job.rate_limited):
+            return False
+        if self._stopping:
+            return True  # neither tried again nor failed: the next start makes this call
+        self.meter.roles[job.request.role].retries += 1
+        wait = backoff_s(failure, tries=job.tries, rng=self._rng)
+        self._later(wait, self._requeue, lane, job)
+        return True
+
+    def _requeue(self, lane: _Lane, job: _Job) -> None:
+        if not self._stopping:
+            lane.push(job)
+            self._pump(lane)
+
+    def _finish(self, job: _Job, answer: Answer) -> None:
+        request = job.request
+        meter = self.meter.roles[request.role]
+        meter.done += 1
+        self._store(_row(job.node, request, job.key, answer, tries=job.tries))
+        if isinstance(answer, Reply):
+            self._streaks[request.role].broken()
+            if self._cache is not None and job.binding.cacheable and _may_be_cached(job, answer):
+                self._cache.put(cache_key(job.binding.endpoint.url, job.key), answer)
+        else:
+            meter.failed += 1
+            self._note_failure(job, answer)
+        self._deliver(job.node, job.slot, answer)
+
+    def _store(self, row: CallRow) -> None:
+        if self._journal is not None:
+            self._journal.append(row)
+
+    def _note_failure(self, job: _Job, failure: CallFailure) -> None:
+        """Stops the run when an endpoint is hopeless."""
+        endpoint = job.binding.endpoint
+        if failure.kind in HOPELESS:
+            self._stop(stops.hopeless(endpoint, failure), grace_s=STOP_GRACE_S)
+        if self._stopping:
+            return
+        streak = self._streaks[job.request.role]
+        streak.grown(failure, job.node.item)
+        ceiling = self._lanes[endpoint.url].limit.ceiling
+        if streak.is_hopeless(self._options.give_up_after, ceiling):
+            self._stop(stops.all_alike(endpoint, failure, streak), grace_s=STOP_GRACE_S)
+
+    def _stop(self, error: SnellenError | None = None, *, grace_s: float | None = None) -> None:
+        """Starts nothing more; the first error is kept.
+
+        What is in flight has `grace_s` to finish, and with None all the time that it needs.
+        """
+        if self.error is None:
+            self.error = error
+        self._stopping = True
+        if grace_s is not None and self._driving:
+            self._later(grace_s, self._cancel_all)
+        self._room.set()
+        self._idle.set()
+
+    def _cancel_all(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    def _pump_all(self) -> None:
+        for lane in self._lanes.values():
+            self._pump(lane)
+
+    def _count_money_spent(self) -> None:
+        """Counts what earlier starts on this folder have spent: the budget is the run's."""
+        if self._budget.max_usd is None or self._journal is None:
+            return
+        for row in self._journal.stored():
+            if row.reply is not None and not row.cached and row.role in self._bindings:
+                self._budget.settle(0.0, self._cost(row.role, row.reply))
+
+    async def _flush_regularly(self) -> None:
+        while self._cache is not None:
+            await asyncio.sleep(FLUSH_EVERY_S)
+            await asyncio.to_thread(self._cache.flush)
+
+
+def _lanes(bindings: Mapping[str, Binding]) -> dict[str, _Lane]:
+    lanes: dict[str, _Lane] = {}
+    for binding in bindings.values():
+        end = binding.endpoint
+        if end.url not in lanes:
+            requests, tokens = (
+                MinuteRate(end.requests_per_minute),
+                MinuteRate(end.tokens_per_minute),
+            )
+            is_metered = requests.limited or tokens.limited
+            lanes[end.url] = _Lane(AdaptiveLimit(end.concurrency), requests, tokens, is_metered)
+    return lanes
+
+
+def _row(
+    node: _Node,
+    request: Request,
+    key: str,
+    answer: Answer,
+    *,
+    cached: bool = False,
+    tries: int = 1,
+) -> CallRow:
+    return CallRow(
+        item=node.item,
+        repeat=node.repeat,
+        purpose=request.purpose,
+        probe=request.probe,
+        ask=request.ask,
+        key=key,
+        role=request.role,
+        reply=answer if isinstance(answer, Reply) else None,
+        failure=answer if isinstance(answer, CallFailure) else None,
+        cached=cached,
+        tries=tries,
+        at=now(),
+    )
+
+
+def _may_be_cached(job: _Job, reply: Reply) -> bool:
+    """A reply that a limit cut is kept only when that limit was sent, hence is in the key."""
+    if reply.finish_reason != "length":
+        return True
+    params = {**job.binding.params, **job.request.params}
+    return bool(params.get("max_tokens") or params.get("max_completion_tokens"))

@@ -1,0 +1,41 @@
+"""Figures of the studies: alignment with outside ratings, and rubric coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from snellen.analysis.alignment import Alignment
+from snellen.analysis.alignment import title_of_metric as title_of
+from snellen.analysis.rubric_studies import CoveragePoint
+from snellen.figures import scatter
+from snellen.plots import Chart
+from snellen.tables import PERCENT
+
+
+def alignment_chart(alignment: Alignment, metric: str) -> Chart:
+    """One metric against the outside ratings, a point a model; rates are in per cent."""
+    factor = 100.0 if metric in PERCENT else 1.0
+    scores = alignment.scores[metric]
+    points = [
+        scatter.Point(model, rating, factor * scores[model])
+        for model, rating in alignment.ratings.items()
+        if not math.isnan(scores[model])
+    ]
+    title = title_of(metric)
+    unit = ", %" if metric in PERCENT else ""
+    caption = f"{title} of {len(points)} models against outside ratings."
+    figure = scatter.alignment(points, y_title=f"{title}{unit}")
+    return Chart(f"alignment-{metric}", f"Alignment: {title}", caption, figure)
+
+
+def coverage_chart(points: Sequence[CoveragePoint]) -> Chart:
+    """How far scores scatter when a share of the rubrics is kept, in points."""
+    spread = [
+        scatter.SpreadPoint(p.share, tuple(100 * sd for sd in p.score_sd.values())) for p in points
+    ]
+    caption = (
+        f"Standard deviation of the score over {points[0].draws} draws, in points: a dot a model, "
+        "squares their means."
+    )
+    return Chart("coverage", "Rubric coverage", caption, scatter.coverage_curve(spread))

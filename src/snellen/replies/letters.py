@@ -1,0 +1,491 @@
+"""A letter: the choice of a reader's reply among lettered options, or why it makes none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snellen.replies.cleaning import (
+    Parsed,
+    blank_reason,
+    clean,
+    drop_quotations,
+    fold_width,
+    json_places,
+    recovered,
+    split_thinking,
+    twice_given,
+    undress,
+    unread,
+)
+from snellen.replies.verdicts import HEDGE, REACH, own_labels, settle, why_none
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+UNCERTAIN = "Not mentioned / Cannot be determined"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The options of one question; the letter of each is its place in the alphabet."""
+
+    texts: tuple[str, ...]
+
+    @property
+    def letters(self) -> str:
+        """The letters that can be chosen."""
+        return ALPHABET[: len(self.texts)]
+
+
+def _spaced(text: str) -> str:
+    return re.sub(r"\s*/\s*", "/", re.sub(r"\s+", " ", fold_width(text)).strip())
+
+
+def _bare(text: str) -> str:
+    folded = _spaced(text).casefold()
+    trimmed = folded.strip(" \"'“”‘’«»`*").rstrip(".,;!。").rstrip(" \"'“”‘’«»`*")
+    return trimmed or folded
+
+
+# From strict to loose: a looser comparison decides only where a stricter one finds nothing.
+COMPARISONS: dict[str, Callable[[str], str]] = {
+    "as written": _spaced,
+    "any case": lambda text: _spaced(text).casefold(),
+    "bare": _bare,
+    "undressed": lambda text: _bare(undress(text)),
+}
+
+
+def match_text(text: str, choices: Choices) -> str | None:
+    """The letter of the one option whose text this is; None for none, and for two alike.
+
+    >>> match_text("a blue car.", Choices(("car", "a blue car")))
+    'B'
+    """
+    for plain in COMPARISONS.values():
+        wanted = plain(text)
+        hits = [
+            letter
+            for letter, option in zip(choices.letters, choices.texts, strict=True)
+            if plain(option) == wanted
+        ]
+        if hits:
+            return hits[0] if len(hits) == 1 else None
+    return None
+
+
+TOKEN = re.compile(
+    r"[(\[{<]{0,2}\s*(?P<letter>[A-Za-z])\s*(?P<close>[)\]}>]{1,2})?"
+    r"(?P<delimiter>\s*$|\s*[:,;!\n。、，；)\]]|\s*(?=\?)|\.(?=\s|$)|\.(?=[A-Z][a-z])"
+    r"|[ ]*[-–—](?=\s)|\s+(?:because|since|as|for)\b|\s+\("
+    r"|\s*(?=[\u4e00-\u9fff])|(?<=[)\]}>])\s*|\s+(?P<bare>(?=\S)))",
+)
+_FILLER_START = re.compile(
+    r"(?:(?:the\s+)?(?:option|choice|letter|answer)\s+|选项\s*)(?=[(\[]?[A-Z][)\]]?(?:\W|$))",
+    re.IGNORECASE,
+)
+_TWO = re.compile(
+    r"[(\[]?\s*([A-Z])\s*[)\]]?\s*(?:[,;/&+|、]|\band\b|\bor\b|和|或|及|[ ])[ ]*(?:and|or)?[ ]*"
+    r"[(\[]?\s*([A-Z])\s*[)\]]?(?=\s*(?:$|[.,;:)\]/&\n]|and\b|or\b|和|或))"
+)
+_TWO_SMALL = re.compile(
+    r"\(?([a-z])\)?\s*(?:,|/|&|\band\b|\bor\b)\s*\(?([a-z])\)?[.!]?", re.IGNORECASE
+)
+_RUN = re.compile(r"[A-Z]{2,6}")
+PLACEHOLDER = re.compile(
+    r"\$\s*LETTER|[\[<{(]?\s*(?:the\s+|your\s+)?(?:LETTER|X)\s*[\]>})]?\s*\.?$", re.IGNORECASE
+)
+_NEGATED = re.compile(
+    r"\s*(?:(?:not|isn't|cannot\s+be|can't\s+be|neither|never)\s+(?:option\s+)?|不是?\s*)[(\[]?[A-Z]\b",
+    re.IGNORECASE,
+)
+REVISED = re.compile(
+    r"(?:^|[.!?,;\n]\s*)(?:actually|wait|no,|rather|instead|on second|correction|or maybe)",
+    re.IGNORECASE,
+)
+_OR_ELSE = re.compile(r"\b(?:or|and)\s+[(\[]?([A-Z])[)\]]?(?=[.:,;)]|\s*$)")
+_DENIED = re.compile(r"(?:no|not|false|wrong|incorrect|✗|✘|❌)\b.{0,20}", re.IGNORECASE)
+
+
+def read_choice(text: str, choices: Choices) -> Parsed | None:
+    """The choice that a text begins with; None when it begins with none.
+
+    Exact option text comes first: "A blue car" may be option B.
+    """
+    body = _FILLER_START.sub("", undress(text))
+    by_text = match_text(text, choices) or match_text(body, choices)
+    single = len(body.strip("()[]. ")) == 1 and body.strip("()[]. ").upper() in choices.letters
+    if by_text and not single:
+        return recovered(by_text)
+    if _NEGATED.match(body):
+        return unread("negated", body)
+    if PLACEHOLDER.match(text.strip()) and not single:
+        return unread("placeholder", body)
+    if is_several(body, choices):
+        return unread("several_letters", body)
+    match = TOKEN.match(body)
+    return _weigh(match, body, choices) if match else None
+
+
+def is_several(body: str, choices: Choices) -> bool:
+    """Whether a text begins with two or more letters: "AB", "A and C", "B / D"."""
+    run = _RUN.fullmatch(body.rstrip(" ."))
+    if run and set(run[0]) <= set(choices.letters):
+        return len(set(run[0])) > 1
+    two = _TWO.match(body) or _TWO_SMALL.fullmatch(body)
+    both = {two[1].upper(), two[2].upper()} if two else set()
+    return len(both) == 2 and both <= set(choices.letters)
+
+
+def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
+    letter, rest = match["letter"].upper(), body[match.end() :].strip()
+    first = re.split(r"(?<=[.!?])\s|\n", rest.lstrip(":.,;)-–— "))[0].strip()
+    named = match_text(first, choices) if first else None
+    if match["bare"] is not None:
+        return _after_space(letter, named)
+    if match["letter"].islower() and not _small_counts(match, first, named == letter):
+        return None
+    if letter not in choices.letters:
+        return None if rest and not match["close"] else unread("not_an_option", body)
+    if named not in (None, letter) or begins_with_other(first, letter, choices):
+        return unread("contradiction", body)
+    own = _bare(choices.texts[choices.letters.index(letter)])
+    if named is None and not own.startswith(_bare(first)) and _DENIED.fullmatch(first.rstrip(".")):
+        return unread("negated", body)
+    if any(other[1] in choices.letters.replace(letter, "") for other in _OR_ELSE.finditer(rest)):
+        return unread("several_letters", body)
+    if REVISED.search(rest):
+        return unread("contradiction", body)
+    if rest.startswith("?") or HEDGE.match(first) or re.match(r"\(?\s*(?:i think|i guess)", first):
+        return unread("hedged", body)
+    return recovered(letter, first)
+
+
+def _after_space(letter: str, named: str | None) -> Parsed | None:
+    # "B a blue car" names its option twice; "A dog" is prose, or names two options.
+    if named is None:
+        return None
+    return recovered(letter) if named == letter else unread("contradiction")
+
+
+def _small_counts(match: re.Match[str], first: str, own_text: bool) -> bool:
+    return not first or own_text or bool(match["close"]) or match["delimiter"].strip() in (":", ")")
+
+
+def begins_with_other(first: str, letter: str, choices: Choices) -> bool:
+    """Whether the words after a letter begin with another option's text."""
+    said = _bare(first)
+    begun = [
+        (len(_bare(option)), other)
+        for other, option in zip(choices.letters, choices.texts, strict=True)
+        if re.match(re.escape(_bare(option)) + r"(?!\w)", said)
+    ]
+    return bool(begun) and max(begun)[1] != letter
+
+
+_LABEL_NAMES = (
+    r"(?:final\s+|correct\s+|best\s+|right\s+|my\s+)*"
+    r"(?:answer|choice|selection|verdict|ans|option|letter|答案|选项|選項|选择|答)"
+)
+_FILLER = r"(?:\s*(?:option|choice|letter|选项)\b)?"
+STRONG_LABEL = re.compile(
+    rf"(?<![A-Za-z]){_LABEL_NAMES}(?:\s+(?:letter|option|choice))?[\"'*_`\])]*\s*"
+    rf"(?:(?:is|是|为)\s*:|[:=]+|->|→|=>){_FILLER}",
+    re.IGNORECASE,
+)
+WEAK_LABEL = re.compile(
+    rf"(?<![A-Za-z]){_LABEL_NAMES}(?:\s+to\s+[^.\n:]{{1,60}}?)?\s*"
+    rf"(?:\bis\b|\bshould\s+be\b|\bwould\s+be\b|\bmust\s+be\b|应该是|应为|是|为|\s-(?=\s))(?!\s*:){_FILLER}"
+    r"|\bi(?:'d|\s+would)?\s+(?:choose|select|pick|go\s+with|answer)\b"
+    + _FILLER
+    + r"|选择?(?=\s*[A-Z])"
+    r"|(?<![A-Za-z])(?:final\s+)?answer\s+(?=[(\[*]*[A-Z][)\]*.]*\s*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+ANY_LABEL = re.compile(rf"{_LABEL_NAMES}[\"'*_`\s]*(?::|=|is\b|是)", re.IGNORECASE)
+
+
+def read_alone(text: str, choices: Choices) -> Parsed | None:
+    """A capital letter and nothing else: the protocol's own form."""
+    if re.fullmatch(r"[A-Z]", text) is None:
+        return None
+    return Parsed(text, "marked") if text in choices.letters else unread("not_an_option", text)
+
+
+def read_text(text: str, choices: Choices) -> Parsed | None:
+    """The exact text of one option."""
+    letter = match_text(text, choices)
+    single = len(undress(text).strip("()[]. ")) == 1 and text.strip("()[]. *").isalpha()
+    return recovered(letter) if letter and not single else None
+
+
+def read_labels(text: str, choices: Choices) -> Parsed | None:
+    """The last choice that is announced as the answer, in words or in a JSON field."""
+    found: list[tuple[int, Parsed]] = []
+    rest = text
+    for start, end, value in json_places(text):
+        field = read_field(value, choices)
+        if field is not None:
+            found.append((start, field))
+            rest = rest[:start] + " " * (end - start) + rest[end:]
+    rest = drop_quotations(rest, ANY_LABEL)
+    for match in own_labels(STRONG_LABEL, rest):
+        found.append((match.start(), _labelled(rest, match, choices)))
+    for match in own_labels(WEAK_LABEL, rest):
+        weak = _labelled(rest, match, choices)
+        if weak.reason != "no_verdict":
+            found.append((match.start(), weak))
+    decided = CHOOSE["labelled"](sorted(found, key=lambda pair: pair[0]))
+    if decided is None:
+        return None
+    lead = None if listed_letters(rest, choices) else read_choice(rest.split("\n")[0], choices)
+    said = {lead.value} if lead is not None and isinstance(lead.value, str) else set()
+    return _agree(decided, said | lone_letters(rest, choices))
+
+
+def choose_last(found: list[tuple[int, Parsed]]) -> Parsed | None:
+    """The last of several announced answers, readable or not."""
+    return found[-1][1] if found else None
+
+
+CHOOSE: dict[str, Callable[[list[tuple[int, Parsed]]], Parsed | None]] = {"labelled": choose_last}
+
+
+def _labelled(text: str, label: re.Match[str], choices: Choices) -> Parsed:
+    line = text[label.end() : label.end() + REACH].lstrip(" \t*_\"'`\n").split("\n", 1)[0]
+    parsed = read_choice(line, choices)
+    if parsed is not None:
+        return parsed
+    sentence = re.split(r"(?<=\w)[.!?](?:\s|$)", line, maxsplit=1)[0]
+    by_text = match_text(sentence, choices)
+    if by_text:
+        return recovered(by_text)
+    return unread("hedged" if HEDGE.match(undress(line)) else "no_verdict", line)
+
+
+ANSWER_KEYS = frozenset(
+    {"answer", "letter", "choice", "option", "selected", "selection", "verdict", "result"}
+    | {"finalanswer", "correctanswer", "answerletter", "答案", "选项"}
+)
+
+
+def read_field(value: Any, choices: Choices) -> Parsed | None:
+    """The choice in a JSON object's answer field; None when it has no such field."""
+    if isinstance(value, list):
+        if len(value) == 1 and isinstance(value[0], str):
+            return read_choice(value[0], choices)
+        letters = {v for v in value if isinstance(v, str) and v in choices.letters}
+        return unread("several_letters") if len(letters) > 1 else None
+    hits = [k for k in value if re.sub(r"[\W_]", "", k.lower()) in ANSWER_KEYS]
+    if any(k in twice_given(value) for k in hits):
+        return unread("contradiction")
+    read = [_read_value(value[k], choices) for k in hits]
+    if len({p.value for p in read if p.value}) > 1:
+        return unread("contradiction")
+    return read[0] if read else None
+
+
+def _read_value(value: Any, choices: Choices) -> Parsed:
+    if isinstance(value, list | dict):
+        return read_field(value, choices) or unread("no_verdict")
+    if isinstance(value, bool) or value is None:
+        return unread("no_verdict")
+    return read_choice(str(value), choices) or unread("no_verdict")
+
+
+def lone_letters(text: str, choices: Choices) -> set[str]:
+    """The letters that stand alone on the first or the last line."""
+    lines = [undress(line).strip("()[]. ") for line in text.split("\n") if line.strip()]
+    return {line for line in lines[:1] + lines[-1:] if len(line) == 1 and line in choices.letters}
+
+
+def _agree(parsed: Parsed, others: set[str]) -> Parsed:
+    if parsed.value is not None and others - {parsed.value}:
+        return unread("contradiction", parsed.note)
+    return parsed
+
+
+def read_whole(text: str, choices: Choices) -> Parsed | None:
+    """A reply that begins with its choice; a list that weighs every option is no choice."""
+    parsed = read_choice(text, choices)
+    if parsed is None:
+        return None
+    if listed_letters(text, choices):
+        final = final_letter(text, choices)
+        return recovered(final) if final else unread("several_letters", parsed.note)
+    return _agree(parsed, lone_letters(text, choices))
+
+
+def listed_letters(text: str, choices: Choices) -> set[str]:
+    """The letters that begin the lines of a reply that goes through its options, at least two."""
+    lines = "\n".join(undress(line) for line in text.split("\n"))
+    starts = set(re.findall(r"^\s*[(\[*]*([A-Z])(?:[)\].:*]|\s*$)", lines, re.MULTILINE))
+    listed = {s for s in starts if s in choices.letters}
+    return listed if len(listed) > 1 else set()
+
+
+_LAST_LETTER = re.compile(r"[.!?:;。]\s+[(\[]?(?P<letter>[A-Z])[)\]]?[.!]?\s*\Z")
+
+
+def final_letter(text: str, choices: Choices) -> str | None:
+    """The letter alone on the last line, if no other line holds another letter alone."""
+    lines = [undress(line).strip("()[]. ") for line in text.split("\n") if line.strip()]
+    lone = {line for line in lines if len(line) == 1 and line in choices.letters}
+    return lines[-1] if len(lines) > 1 and lone == {lines[-1]} else None
+
+
+def read_end(text: str, choices: Choices) -> Parsed | None:
+    """A choice on the last line, or as the last sentence of a reply."""
+    final = final_letter(text, choices)
+    if final:
+        return recovered(final)
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) > 1:
+        starts = [TOKEN.match(undress(line)) for line in lines[:-1]]
+        listed = [m for m in starts if m and m["letter"] in choices.letters and m["bare"] is None]
+        parsed = None if listed else read_choice(lines[-1], choices)
+        if parsed is not None:
+            return _agree(parsed, lone_letters(text, choices))
+    match = _LAST_LETTER.search(undress(drop_quotations(text)))
+    if match is None or match["letter"] not in choices.letters:
+        return None
+    return recovered(match["letter"])
+
+
+_BOLD = re.compile(r"(?:\*\*|__)\s*(.+?)\s*(?:\*\*|__)")
+_MENTION = re.compile(
+    r"\b(?:[Oo]ption|[Cc]hoice)\s+[(\[]?([A-Z])[)\]]?\s+(?:is\s+(?:the\s+)?(?:correct|right|best|answer)|matches|fits)\b"
+    r"|(?<![\w(])\(?([A-Z])\)?\s+is\s+(?:the\s+)?(?:correct|right|best|answer)\b"
+)
+
+
+def read_emphasis(text: str, choices: Choices) -> Parsed | None:
+    """The one choice that a reply sets in bold or calls correct."""
+    bold = [read_choice(words, choices) for words in _BOLD.findall(text)]
+    said = {p.value for p in bold if p is not None and p.value}
+    said |= {m[1] or m[2] for m in _MENTION.finditer(undress(text)) if (m[1] or m[2])}
+    letters = {s for s in said if isinstance(s, str) and s in choices.letters}
+    if len(letters) > 1:
+        return unread("several_letters")
+    return recovered(letters.pop()) if letters and not HEDGE.search(text) else None
+
+
+LETTER_STEPS: dict[str, Callable[[str, Choices], Parsed | None]] = {
+    "alone": read_alone,
+    "text": read_text,
+    "labels": read_labels,
+    "whole": read_whole,
+    "end": read_end,
+    "emphasis": read_emphasis,
+}
+
+
+def parse_letter(
+    text: str,
+    options: Sequence[str],
+    *,
+    uncertain: str | None = UNCERTAIN,
+    finish_reason: str | None = None,
+) -> Parsed:
+    r"""The letter that a reader's reply chooses.
+
+    `options` are texts without letters; with `uncertain`, one more option of that text follows
+    them. A lone capital letter is the protocol's own form. Other forms count if they leave no
+    doubt; the last announced answer decides. Only its letter or its exact text chooses the
+    uncertain option: "the caption does not say" is prose.
+
+    >>> parse_letter("B", ["red", "blue"]).how
+    'marked'
+    >>> parse_letter("Answer: (B) blue", ["red", "blue"])
+    Parsed(value='B', how='recovered', reason=None, note='blue')
+    >>> parse_letter("B: red", ["red", "blue"]).reason
+    'contradiction'
+    """
+    choices = Choices((*options, uncertain) if uncertain is not None else tuple(options))
+    visible = split_thinking(text)[1].strip()
+    cleaned = clean(text)
+    if not cleaned:
+        reason = blank_reason(text, reasoning=None, finish_reason=finish_reason)
+        return unread(reason or "no_verdict")
+    for name, step in LETTER_STEPS.items():
+        parsed = step(visible if name == "alone" else cleaned, choices)
+        if parsed is not None:
+            return settle(parsed, finish_reason)
+    return settle(unread(why_none(cleaned)), finish_reason)
+
+
+_NUMBERED = re.compile(r"^\s*(?:q(?:uestion)?\s*)?[(\[]?(\d{1,4})\s*[.):\]\-–=]+\s*(.+)$", re.I)
+
+
+def parse_letters(
+    text: str,
+    n: int,
+    *,
+    options: Sequence[Sequence[str]] = (),
+    uncertain: str | None = UNCERTAIN,
+    finish_reason: str | None = None,
+) -> tuple[Parsed, ...]:
+    r"""The letters for `n` questions that were asked in one call, in their order.
+
+    Numbered lines, one line an answer, or a JSON list or object. With another count than `n`
+    nothing is read. `options` are those of each question; without them, four of unknown text.
+
+    >>> [p.value for p in parse_letters("1. B\n2. E", 2)]
+    ['B', 'E']
+    >>> parse_letters("B", 2)[0].reason
+    'wrong_count'
+    """
+    cleaned = clean(text)
+    if not cleaned:
+        reason = blank_reason(text, reasoning=None, finish_reason=finish_reason)
+        return (unread(reason or "no_verdict"),) * n
+    answers = _numbered_json(cleaned) or _numbered_lines(cleaned)
+    if finish_reason == "length" and len(answers) != n:
+        return (unread("truncated"),) * n
+    if sorted(answers) != list(range(1, n + 1)):
+        return (unread("wrong_count"),) * n
+    each = options or [("\0a", "\0b", "\0c", "\0d")] * n
+    return tuple(_read_said(answers[i + 1], each[i], uncertain) for i in range(n))
+
+
+def _read_said(said: list[str], options: Sequence[str], uncertain: str | None) -> Parsed:
+    read = [parse_letter(one, options, uncertain=uncertain) for one in said]
+    if len({p.value for p in read}) > 1:
+        return unread("conflict", " ".join(said))
+    return read[0]
+
+
+def _numbered_lines(text: str) -> dict[int, list[str]]:
+    lines = [undress(line) for line in text.split("\n") if line.strip()]
+    numbered = [m for m in map(_NUMBERED.match, lines) if m]
+    answers: dict[int, list[str]] = {}
+    if numbered:
+        for match in numbered:
+            answers.setdefault(int(match[1]), []).append(match[2])
+        return answers
+    pieces = re.split(r"\s*[,;]\s*|\s+", lines[0]) if len(lines) == 1 else lines
+    return {i: [piece] for i, piece in enumerate(pieces, start=1)}
+
+
+def _numbered_json(text: str) -> dict[int, list[str]]:
+    answers: dict[int, list[str]] = {}
+    for _, _, value in json_places(text):
+        rows = value.items() if isinstance(value, dict) else enumerate(value, start=1)
+        for key, row in rows:
+            number, said = _row(key, row)
+            if number is not None:
+                answers.setdefault(number, []).append(said)
+            elif isinstance(row, list):
+                return {i: [str(v)] for i, v in enumerate(row, start=1)}
+    return answers
+
+
+def _row(key: Any, row: Any) -> tuple[int | None, str]:
+    if isinstance(row, dict):
+        names = {re.sub(r"[\W_]", "", k.lower()): v for k, v in row.items()}
+        said = next((v for k, v in names.items() if k in ANSWER_KEYS), "")
+        given = next((names[k] for k in ("number", "id", "question", "n") if k in names), key)
+        key, row = given, said
+    digits = re.fullmatch(r"\D*(\d{1,4})", str(key))
+    return (int(digits[1]) if digits and not isinstance(row, list) else None), str(row)

@@ -1,0 +1,1 @@
+"""One HTML page about runs, and the tables that stand on it."""

@@ -1,0 +1,251 @@
+"""The failures of runs for a reader to look at: which ones, and the data of their cards."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from snellen.errors import ImageError
+from snellen.records import Image, Item, Probe, Region, Verdict
+from snellen.report.markup import data_uri
+from snellen.results import Run
+
+THUMBNAIL_SIDE = 360
+THUMBNAIL_QUALITY = 74
+PICTURES_A_CARD = 4
+TEXT_BUDGET = 2_600_000
+"""How many bytes all texts of a gallery may have; longer captions and judgements are cut."""
+LONGEST = (6000, 3000, 1500, 800, 400)
+_MARK = re.compile(r"<\|image_(\d+)\|>")
+KINDS = ("wrong", "unscored", "abstained")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A probe that a run did not get right. `kind` is `wrong`, `unscored` or `abstained`."""
+
+    run: int
+    item: Item
+    probe: Probe
+    verdict: Verdict
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """The data of a gallery, ready for JSON: what cards share stands once, by number or id.
+
+    `totals` counts all failures by run and kind, shown or not.
+    """
+
+    runs: Sequence[Mapping[str, Any]]
+    totals: Sequence[Mapping[str, int]]
+    probes: Sequence[Mapping[str, Any]]
+    captions: Sequence[str]
+    pictures: Mapping[str, Mapping[str, Any]]
+    failures: Sequence[Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """Numbers things that several cards share."""
+
+    things: list[Any] = field(default_factory=list)
+    numbers: dict[Any, int] = field(default_factory=dict)
+
+    def number(self, key: Any, thing: Any) -> int:
+        if key not in self.numbers:
+            self.numbers[key] = len(self.things)
+            self.things.append(thing)
+        return self.numbers[key]
+
+
+def failures_of(run: Run, number: int = 0) -> list[Failure]:
+    """All probes that a run did not get right; skipped ones are none."""
+    probes = {(i.id, p.id): (i, p) for i in run.items for p in i.probes}
+    found = []
+    for verdict in run.verdicts.values():
+        pair = probes.get((verdict.id, verdict.probe_id))
+        if pair is None or verdict.status == "skipped" or verdict.correct is True:
+            continue
+        found.append(Failure(number, *pair, verdict, _kind(verdict, pair[1])))
+    return found
+
+
+def _kind(verdict: Verdict, probe: Probe) -> str:
+    if verdict.status == "unscored":
+        return "unscored"
+    abstains = probe.options and verdict.verdict == chr(ord("A") + len(probe.options))
+    return "abstained" if abstains else "wrong"
+
+
+def choose(failures: Sequence[Failure], most: int) -> list[Failure]:
+    """At most `most` failures: wrong and unscored ones first, spread over pictures.
+
+    Unscored ones take at most half of the places while there are wrong ones to show.
+    """
+    by_kind = {kind: _spread([f for f in failures if f.kind == kind]) for kind in KINDS}
+    wrong, unscored, abstained = (by_kind[kind] for kind in KINDS)
+    n_unscored = min(len(unscored), max(most // 2, most - len(wrong)))
+    first = [*wrong[: most - n_unscored], *unscored[:n_unscored]]
+    return [*first, *abstained[: most - len(first)]]
+
+
+def _spread(failures: Sequence[Failure]) -> list[Failure]:
+    """The failures in turns: the first of each item, then the second of each, and so on."""
+    turns: dict[str, int] = {}
+    ranked = []
+    for place, failure in enumerate(failures):
+        turn = turns.get(failure.item.id, 0)
+        turns[failure.item.id] = turn + 1
+        ranked.append((turn, place, failure))
+    return [failure for _, _, failure in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _in_turns(lists: Sequence[Sequence[Failure]]) -> list[Failure]:
+    """The first of each list, then the second of each, and so on."""
+    longest = max(map(len, lists), default=0)
+    return [entries[k] for k in range(longest) for entries in lists if k < len(entries)]
+
+
+def gallery_of(
+    runs: Sequence[Run],
+    *,
+    most: int = 40,
+    regions: Mapping[str, Region] | None = None,
+    with_pictures: bool = True,
+) -> Gallery:
+    """The gallery of runs, at most `most` failures of each; texts are cut until they fit."""
+    found = [failures_of(run, k) for k, run in enumerate(runs)]
+    chosen = _in_turns([choose(failures, most) for failures in found])
+    totals = [{kind: sum(f.kind == kind for f in failures) for kind in KINDS} for failures in found]
+    pictures = thumbnails(chosen) if with_pictures else {}
+    for longest in LONGEST:
+        desk = _Desk(runs, regions or {}, pictures, longest)
+        cards = [desk.card(failure) for failure in chosen]
+        if len(msgspec.json.encode((desk.probes.things, desk.captions.things, cards))) <= (
+            TEXT_BUDGET
+        ):
+            break
+    heads = [_run_data(run) for run in runs]
+    return Gallery(heads, totals, desk.probes.things, desk.captions.things, pictures, cards)
+
+
+@dataclass(slots=True)
+class _Desk:
+    """Where cards are made: what they are made from, and the shelves of what they share."""
+
+    runs: Sequence[Run]
+    regions: Mapping[str, Region]
+    pictures: Mapping[str, Mapping[str, Any]]
+    longest: int
+    probes: _Shelf = field(default_factory=_Shelf)
+    captions: _Shelf = field(default_factory=_Shelf)
+
+    def card(self, f: Failure) -> dict[str, Any]:
+        """The data of one card; its texts are cut to what the gallery has room for."""
+        run, verdict = self.runs[f.run], f.verdict
+        reply = run.replies.get((f.item.id, verdict.repeat))
+        caption = "" if reply is None else reply.reply or ""
+        key = (run.spec.protocol, run.spec.data_digest, f.item.id, f.probe.id)
+        return {
+            "run": f.run,
+            "kind": f.kind,
+            "probe": self.probes.number(key, self._probe(f)),
+            "verdict": verdict.verdict,
+            "reason": verdict.reason or "",
+            "judge": _cut(verdict.raw, self.longest // 2),
+            "caption": self.captions.number(
+                (f.run, f.item.id, verdict.repeat), _cut(caption, self.longest)
+            ),
+            "status": "" if reply is None or reply.status == "ok" else reply.status,
+            "repeat": verdict.repeat,
+        }
+
+    def _probe(self, f: Failure) -> dict[str, Any]:
+        region = self.regions.get(f.probe.groups.get("region_id", ""))
+        is_here = region is not None and region.image_id == f.item.id
+        category, domains = _labels(f.item, f.probe, self.runs[f.run].spec.protocol)
+        return {
+            "item": f.item.id,
+            "id": f.probe.id,
+            "question": _cut(_question(f), 2000),
+            "options": [_cut(option, 600) for option in f.probe.options],
+            "answer": _cut(f.probe.answer, 1000),
+            "hint": _cut(f.item.hint, 600),
+            "category": category,
+            "domains": domains,
+            "pictures": [i.digest for i in f.item.images if i.digest in self.pictures],
+            "box": list(region.bbox) if region is not None and is_here else None,
+        }
+
+
+def _question(f: Failure) -> str:
+    """The question as people read it: marks of pictures in words, or gone where there is one."""
+    word = "" if len(f.item.images) <= 1 else r"[picture \1] "
+    return _MARK.sub(word, f.probe.question).strip()
+
+
+def _run_data(run: Run) -> dict[str, Any]:
+    return {
+        "model": run.name,
+        "judge": run.spec.judge.name,
+        "protocol": run.spec.protocol,
+        "benchmark": run.spec.benchmark,
+        "low": run.spec.judge.fidelity == "low",
+    }
+
+
+def _labels(item: Item, probe: Probe, protocol: str) -> tuple[str, list[str]]:
+    """Category and domains as filters use them: of the probe, and of the item."""
+    if protocol == "rubric":
+        category = {"must_right": "Must-Right", "easy_wrong": "Easy-Wrong"}.get(probe.kind, "")
+        return category, list(item.groups.get("category", ()))
+    if protocol == "direct":
+        source = item.extra.get("source_bmk")
+        domains = [str(source)] if source else []
+        return next(iter(item.groups.get("error_category", ())), ""), domains
+    return probe.groups.get("category", ""), list(
+        item.groups.get("l1", ()) or item.groups.get("domain", ())
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    """The text, cut with a remark that says how much is missing."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most].rstrip()} \u2026 [{len(text) - most:,} more characters in the run folder]"
+
+
+def thumbnails(failures: Sequence[Failure]) -> dict[str, dict[str, Any]]:
+    """A small JPEG of each picture by its digest; of one that cannot be read, why not."""
+    images: dict[str, Image] = {}
+    for f in failures:
+        for image in f.item.images[:PICTURES_A_CARD]:
+            images.setdefault(image.digest, image)
+    return {digest: _thumbnail(image) for digest, image in images.items()}
+
+
+def _thumbnail(image: Image) -> dict[str, Any]:
+    from snellen.media import open_upright
+
+    try:
+        pixels = open_upright(image)
+    except ImageError as error:
+        return {"error": str(error)}
+    pixels.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
+    buffer = io.BytesIO()
+    pixels.save(buffer, "JPEG", quality=THUMBNAIL_QUALITY, optimize=True)
+    source = data_uri("image/jpeg", buffer.getvalue())
+    return {"src": source, "width": pixels.width, "height": pixels.height}
+
+
+def all_kinds(gallery: Gallery) -> Iterator[tuple[str, int]]:
+    """How many failures of each kind all runs have together."""
+    for kind in KINDS:
+        yield kind, sum(total[kind] for total in gallery.totals)

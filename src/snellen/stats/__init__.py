@@ -1,0 +1,1 @@
+"""Intervals, paired tests, agreement, corrections and the simulator that checks them."""

@@ -1,0 +1,370 @@
+"""How far judges, repeats and outside ratings agree: kappa, correlations, calibration.
+
+Nothing here is resampled unless it says so. Functions give NaN where a number does not exist: no
+data, or no variation to correlate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from snellen.errors import UsageError
+from snellen.stats.bootstrap import DEFAULT_RESAMPLING, Intervals, Resampling, Statistic, intervals
+from snellen.stats.distributions import normal_quantile, t_quantile, t_two_sided
+
+Floats = NDArray[np.float64]
+Kind = Literal["pearson", "spearman", "kendall"]
+
+ALL_PERMUTATIONS_UP_TO: Final = 8
+_BLOCK: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Raw agreement and kappa of two raters on `n` things; kappa is NaN where chance is certain.
+
+    The intervals are (low, high), or None where they were not asked for or cannot be had.
+    """
+
+    n: int
+    raw: float
+    kappa: float
+    raw_interval: tuple[float, float] | None = None
+    kappa_interval: tuple[float, float] | None = None
+
+
+def raw_agreement(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
+    """The share of things on which two raters give the same label.
+
+    >>> raw_agreement("AAB", "ABB") == 2 / 3
+    True
+    """
+    _check_pairs(a, b)
+    return sum(x == y for x, y in zip(a, b, strict=True)) / len(a) if len(a) else math.nan
+
+
+def cohen_kappa(
+    a: Sequence[Hashable],
+    b: Sequence[Hashable],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Agreement:
+    """Agreement of two raters beyond chance, for labels without an order.
+
+    With `clusters` (the image of each thing) both numbers get an interval, resampled by cluster.
+
+    >>> round(cohen_kappa("AABB", "AABA").kappa, 3)
+    0.5
+
+    Raises:
+        UsageError: the raters labelled different numbers of things.
+    """
+    _check_pairs(a, b)
+    n = len(a)
+    if n == 0:
+        return Agreement(0, math.nan, math.nan)
+    table, size = _confusions(a, b, clusters if clusters is not None else [None] * n)
+    raw, kappa = (float(value) for value in agreement_statistic(size)(table.sum(axis=0)))
+    if clusters is None:
+        return Agreement(n, raw, kappa)
+    found = intervals(table, agreement_statistic(size), rates=[True, False], resampling=resampling)
+    return Agreement(n, raw, kappa, _pair(found, 0), _pair(found, 1))
+
+
+def agreement_statistic(size: int) -> Statistic:
+    """Raw agreement and kappa of confusion tables of `size` labels, as a statistic of sums.
+
+    It takes flattened tables of shape (..., size * size) and gives (..., 2).
+    """
+
+    def metrics(sums: Floats) -> Floats:
+        tables = np.asarray(sums, dtype=np.float64).reshape(*sums.shape[:-1], size, size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = tables / tables.sum(axis=(-2, -1), keepdims=True)
+            raw = np.trace(shares, axis1=-2, axis2=-1)
+            chance = (shares.sum(axis=-1) * shares.sum(axis=-2)).sum(axis=-1)
+            kappa = np.where(chance < 1.0 - 1e-12, (raw - chance) / (1.0 - chance), np.nan)
+        return np.stack([raw, kappa], axis=-1)
+
+    return metrics
+
+
+def fleiss_kappa(counts: ArrayLike) -> float:
+    """Agreement of several raters beyond chance.
+
+    `counts` has the shape (n_things, n_labels): how many raters gave each label. Things that fewer
+    than two raters labelled are left out; numbers of raters may differ.
+
+    >>> round(fleiss_kappa([[3, 0], [0, 3], [2, 1]]), 3)
+    0.55
+
+    Source: Fleiss 1971; for uneven numbers of raters, each thing's agreement counts alike.
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    raters = table.sum(axis=1)
+    table, raters = table[raters >= 2], raters[raters >= 2]
+    if raters.size == 0:
+        return math.nan
+    observed = float((((table**2).sum(axis=1) - raters) / (raters * (raters - 1.0))).mean())
+    chance = float(((table.sum(axis=0) / raters.sum()) ** 2).sum())
+    return (observed - chance) / (1.0 - chance) if chance < 1.0 else math.nan
+
+
+def pearson(x: ArrayLike, y: ArrayLike) -> tuple[float, int]:
+    """The linear correlation and the number of pairs.
+
+    >>> pearson([1, 2, 3], [2, 4, 6])
+    (1.0, 3)
+    """
+    first, second = _pairs(x, y)
+    return _product_moment(first, second), first.size
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, int]:
+    """The correlation of ranks (ties share their average rank) and the number of pairs.
+
+    >>> spearman([1, 2, 3, 4], [1, 4, 9, 16])
+    (1.0, 4)
+    """
+    first, second = _pairs(x, y)
+    return _product_moment(average_ranks(first), average_ranks(second)), first.size
+
+
+def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> tuple[float, int]:
+    """Concordant less discordant pairs, corrected for ties, and the number of points.
+
+    >>> kendall_tau_b([1, 2, 3], [1, 3, 2])
+    (0.3333333333333333, 3)
+    """
+    first, second = _pairs(x, y)
+    signs_x = np.sign(first[:, np.newaxis] - first)
+    signs_y = np.sign(second[:, np.newaxis] - second)
+    untied = math.sqrt(float(np.abs(signs_x).sum()) * float(np.abs(signs_y).sum()))
+    return (float((signs_x * signs_y).sum()) / untied if untied else math.nan), first.size
+
+
+def average_ranks(values: ArrayLike) -> Floats:
+    """Ranks from 1; equal values share the average of the ranks that they take up.
+
+    >>> average_ranks([10, 30, 10]).tolist()
+    [1.5, 3.0, 1.5]
+    """
+    _, place, sizes = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    last = np.cumsum(sizes)
+    return np.asarray((last - (sizes - 1) / 2.0)[place], dtype=np.float64)
+
+
+def fisher_interval(r: float, n: int, level: float = 0.95) -> tuple[float, float] | None:
+    """The interval of a Pearson correlation by Fisher's z; None for fewer than 4 pairs.
+
+    >>> low, high = fisher_interval(0.9155, 5)
+    >>> round(low, 2), round(high, 2)
+    (0.17, 0.99)
+    """
+    if n < 4 or math.isnan(r):
+        return None
+    if abs(r) >= 1.0:
+        return r, r
+    half = normal_quantile(0.5 + level / 2.0) / math.sqrt(n - 3)
+    return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+def pearson_p(r: float, n: int) -> float:
+    """The two-sided p value of a Pearson correlation of normal data, by Student's t.
+
+    >>> round(pearson_p(0.172, 503), 5)
+    0.00011
+    """
+    if n < 3 or math.isnan(r):
+        return math.nan
+    if abs(r) >= 1.0:
+        return 0.0
+    return t_two_sided(r * math.sqrt((n - 2) / (1.0 - r * r)), n - 2.0)
+
+
+def permutation_p(
+    x: ArrayLike, y: ArrayLike, *, kind: Kind = "pearson", draws: int = 9999, seed: int = 0
+) -> float:
+    """The two-sided p value of a correlation: how often shuffled pairs correlate as much.
+
+    All permutations up to 8 pairs, so that the value is exact; above, (k + 1) / (draws + 1) of
+    seeded random ones. Few pairs set a floor: five models in perfect order have 2 / 120.
+
+    >>> round(permutation_p([1, 2, 3, 4, 5], [2, 3, 5, 8, 9], kind="spearman"), 4)
+    0.0167
+    """
+    first, second = _pairs(x, y)
+    n = first.size
+    if n < 2 or np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
+        return math.nan
+    if kind == "spearman":
+        first, second = average_ranks(first), average_ranks(second)
+    strength = _tau_strengths if kind == "kendall" else _moment_strengths
+    observed = float(strength(first, second, np.arange(n)[np.newaxis])[0]) * (1.0 - 1e-12)
+    if n <= ALL_PERMUTATIONS_UP_TO:
+        orders = np.array(list(permutations(range(n))))
+        return float((strength(first, second, orders) >= observed).mean())
+    rng, found = np.random.default_rng(seed), 0
+    for start in range(0, draws, _BLOCK):
+        order = np.tile(np.arange(n), (min(_BLOCK, draws - start), 1))
+        found += int((strength(first, second, rng.permuted(order, axis=1)) >= observed).sum())
+    return (found + 1) / (draws + 1)
+
+
+def _moment_strengths(x: Floats, y: Floats, orders: NDArray[np.int64]) -> Floats:
+    """What an absolute Pearson correlation is proportional to, for each order of `y`."""
+    strengths: Floats = np.abs((y - y.mean())[orders] @ (x - x.mean()))
+    return strengths
+
+
+def _tau_strengths(x: Floats, y: Floats, orders: NDArray[np.int64]) -> Floats:
+    """What an absolute Kendall correlation is proportional to, for each order of `y`."""
+    signs_x, signs_y = np.sign(x[:, np.newaxis] - x), np.sign(y[:, np.newaxis] - y)
+    shuffled = signs_y[orders[:, :, np.newaxis], orders[:, np.newaxis, :]]
+    strengths: Floats = np.abs((shuffled * signs_x).sum(axis=(1, 2)))
+    return strengths
+
+
+def r_squared(x: ArrayLike, y: ArrayLike) -> float:
+    """The share of the variance of `y` that a straight line on `x` explains.
+
+    >>> r_squared([1, 2, 3], [3, 5, 7])
+    1.0
+    """
+    return pearson(x, y)[0] ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A line fitted by least squares to `n` points; low and high bound the slope (NaN: unknown)."""
+
+    slope: float
+    intercept: float
+    low: float
+    high: float
+    n: int
+
+
+def slope(x: ArrayLike, y: ArrayLike, *, level: float = 0.95) -> Slope:
+    """The straight line of `y` on `x`, with the t interval of its slope.
+
+    >>> found = slope([0, 1, 2, 3], [1.0, 3.1, 4.9, 7.0])
+    >>> round(found.slope, 2), round(found.low, 2), round(found.high, 2)
+    (1.98, 1.8, 2.16)
+    """
+    first, second = _pairs(x, y)
+    n = first.size
+    spread = float(((first - first.mean()) ** 2).sum()) if n else 0.0
+    if spread == 0.0:
+        return Slope(math.nan, math.nan, math.nan, math.nan, n)
+    rise = float(((first - first.mean()) * (second - second.mean())).sum()) / spread
+    start = float(second.mean()) - rise * float(first.mean())
+    if n < 3:
+        return Slope(rise, start, math.nan, math.nan, n)
+    residuals = second - start - rise * first
+    error = math.sqrt(float((residuals**2).sum()) / (n - 2) / spread)
+    half = t_quantile(level, n - 2.0) * error
+    return Slope(rise, start, rise - half, rise + half, n)
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    """One bar of a reliability diagram: `n` answers with a confidence in [low, high).
+
+    `confidence` and `accuracy` are means over the bin, NaN where it is empty. The last bin holds
+    a confidence of 1 too.
+    """
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The bins of a reliability diagram and the expected calibration error (NaN without data)."""
+
+    bins: tuple[CalibrationBin, ...]
+    ece: float
+
+
+def calibration(probabilities: ArrayLike, correct: ArrayLike, *, bins: int = 10) -> Calibration:
+    """How well confidences in 0..1 match what turned out right, in bins of equal width.
+
+    >>> calibration([0.9, 0.8, 0.9, 0.8], [1, 1, 1, 0], bins=2).ece.__round__(3)
+    0.1
+
+    Raises:
+        UsageError: a confidence lies outside 0..1, or the lengths differ.
+    """
+    sure, right = _pairs(probabilities, correct)
+    if sure.size and not (sure.min() >= 0.0 and sure.max() <= 1.0):
+        raise UsageError("a confidence lies outside 0..1", hint="give probabilities, not percents")
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    found = tuple(
+        _calibration_bin(i, bins, sure[place == i], right[place == i]) for i in range(bins)
+    )
+    gaps = [b.n * abs(b.accuracy - b.confidence) for b in found if b.n]
+    return Calibration(found, sum(gaps) / sure.size if sure.size else math.nan)
+
+
+def _calibration_bin(index: int, bins: int, sure: Floats, right: Floats) -> CalibrationBin:
+    low, high = index / bins, (index + 1) / bins
+    if sure.size == 0:
+        return CalibrationBin(low, high, 0, math.nan, math.nan)
+    return CalibrationBin(low, high, sure.size, float(sure.mean()), float(right.mean()))
+
+
+def _check_pairs(a: Sequence[Hashable], b: Sequence[Hashable]) -> None:
+    if len(a) != len(b):
+        raise UsageError(
+            f"{len(a)} values cannot be paired with {len(b)}", hint="give one pair a thing"
+        )
+
+
+def _pairs(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise UsageError(
+            f"values of shapes {first.shape} and {second.shape} cannot be paired",
+            hint="give two lists of the same length",
+        )
+    return first, second
+
+
+def _product_moment(x: Floats, y: Floats) -> float:
+    if x.size < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return math.nan
+    a, b = x - x.mean(), y - y.mean()
+    a, b = a / np.abs(a).max(), b / np.abs(b).max()
+    r = float((a * b).sum()) / math.sqrt(float((a * a).sum()) * float((b * b).sum()))
+    return max(-1.0, min(1.0, r))
+
+
+def _confusions(
+    a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[Hashable]
+) -> tuple[Floats, int]:
+    """Confusion tables by cluster, flattened to (n_clusters, size * size), and the size."""
+    _check_pairs(a, clusters)
+    labels = {label: i for i, label in enumerate(dict.fromkeys([*a, *b]))}
+    owners = {owner: i for i, owner in enumerate(dict.fromkeys(clusters))}
+    size = len(labels)
+    tables = np.zeros((len(owners), size, size))
+    for x, y, owner in zip(a, b, clusters, strict=True):
+        tables[owners[owner], labels[x], labels[y]] += 1.0
+    return tables.reshape(len(owners), size * size), size
+
+
+def _pair(found: Intervals, metric: int) -> tuple[float, float] | None:
+    low, high = float(found.low[metric]), float(found.high[metric])
+    return None if math.isnan(low) or math.isnan(high) else (low, high)
