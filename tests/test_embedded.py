@@ -327,6 +327,7 @@ def test_no_wording_breaks_the_judge(judge: EmbeddedJudge) -> None:
     assert all(isinstance(answer, Reply) for answer in answers)
 
 
+@pytest.mark.slow
 def test_every_bundled_question_and_statement_gets_a_verdict(judge: EmbeddedJudge) -> None:
     """No question or statement of the bundled benchmark is beyond the judge."""
     rows = asyncio.run(measure(judge, MINI))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,8 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Absolute names of all modules that a file imports, type-checking ones included."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -74,7 +76,7 @@ def imported(path: Path) -> set[str]:
                 inner = f"{base}.{alias.name}" if node.module != "snellen" else alias.name
                 is_module = node.module.startswith("snellen") and inner in MODULES
                 names.add(f"snellen.{inner}" if is_module else node.module)
-    return names
+    return frozenset(names)
 
 
 def own(path: Path) -> set[str]:

@@ -515,7 +515,7 @@ class TestResume:
         with serve() as server:
             evaluate(benchmark, server.url, out)
             before = len(server.requests)
-            monkeypatch.setattr(snellen, "__version__", "9.9")
+            monkeypatch.setattr("snellen.runs.__version__", "9.9")
             monkeypatch.setattr("snellen.flows.blank_reason", lambda *a, **k: "empty")
             finished = evaluate(benchmark, server.url, out)
             assert len(server.requests) == before

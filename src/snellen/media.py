@@ -112,8 +112,12 @@ class Picture:
     base64: bytes
     width: int
     height: int
-    digest: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Computed when asked for: a run names pictures by what lies on the disk."""
+        return hashlib.sha256(self.base64).hexdigest()
 
     @property
     def data_uri_parts(self) -> tuple[bytes, bytes]:
@@ -329,7 +333,6 @@ def _picture(header: sniff.Header, text: bytes, notes: tuple[str, ...]) -> Pictu
         base64=text,
         width=header.width,
         height=header.height,
-        digest=hashlib.sha256(text).hexdigest(),
         notes=notes,
     )
 

@@ -43,7 +43,7 @@ def command(run: str, **words: Any) -> int:
     from snellen.rejudging import rejudge_plan
     from snellen.results import load_run
 
-    words |= dict.fromkeys(PROTOCOL_WORDS)
+    words |= dict.fromkeys((*PROTOCOL_WORDS, "judge_check"))
     stored = load_run(run)
     made, code = [], 0
     for share in [s / 100 for s in words["shares"]] or SHARES:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from snellen.client.failures import public_url
 from snellen.client.http import ChatClient
 from snellen.client.wire import LIMIT_NAMES
-from snellen.keys import digest, rng_for
+from snellen.keys import rng_for
 from snellen.media import Picture
 from snellen.records import RETRYABLE, Answer, CallFailure, Image, Message, Reply, Request
 
@@ -354,4 +354,4 @@ def _encode(pixels: Pixels) -> Picture:
     buffer = io.BytesIO()
     pixels.save(buffer, "PNG")
     data = buffer.getvalue()
-    return Picture("image/png", base64.b64encode(data), *pixels.size, digest(data))
+    return Picture("image/png", base64.b64encode(data), *pixels.size)

@@ -59,7 +59,7 @@ Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 
 FEW_CLUSTERS: Final = 20
-_CHUNK_ELEMENTS: Final = 2_000_000
+_CHUNK_ELEMENTS: Final = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ def _weights(n_clusters: int, resamples: int, seed: int) -> NDArray[np.uint8]:
 
 
 def _chunks(resamples: int, n_clusters: int) -> list[slice]:
-    """Slices of the resamples that keep one block of weights near 16 MB."""
+    """Slices of the resamples that keep one block of weights near 4 MB."""
     step = max(1, _CHUNK_ELEMENTS // n_clusters)
     return [slice(start, min(start + step, resamples)) for start in range(0, resamples, step)]
 
