@@ -1,4 +1,4 @@
-"""The floor: a bare aiohttp client that posts bodies of given sizes and reads JSON replies.
+"""The floor: a bare aiohttp client that posts messages of given sizes and reads JSON replies.
 
 python benchmarks/floor.py URL IN_FLIGHT CALLSxBYTES...
 """
@@ -15,16 +15,17 @@ import msgspec
 
 async def post_all(url: str, in_flight: int, sizes: Iterator[int]) -> None:
     """Posts one body a size, so many at a time."""
-    decode = msgspec.json.Decoder().decode
-    fillers: dict[int, bytes] = {}
+    decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+    texts: dict[int, str] = {}
     connector = aiohttp.TCPConnector(limit=in_flight)
     headers = {"content-type": "application/json"}
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
 
         async def work() -> None:
             for size in sizes:
-                filler = fillers.setdefault(size, b"x" * size)
-                body = b'{"x":"' + filler + b'"}'
+                text = texts.setdefault(size, "x" * size)
+                messages = [{"role": "user", "content": text}]
+                body = encode({"model": "m", "temperature": 0, "messages": messages})
                 async with session.post(f"{url}/chat/completions", data=body) as response:
                     decode(await response.read())
 

@@ -14,27 +14,27 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.fakes.fast_server import FastServer
-
 from benchmarks import measuring
 from benchmarks.synthetic import make_direct
+from tests.fakes.fast_server import FastServer
 
 IN_FLIGHT = 64
 MOST_CPU, MOST_MB, MOST_MB_MORE = 2.5, 350.0, 30.0
 # A judge call's body: the grading prompt with its examples.
 JUDGE_BYTES = 7_500
+# `synthetic.picture` of this size is a JPEG of 300 KB.
+KILOBYTES = 586
 
 
 def main() -> None:
     """Prints the figures; exit code 1 where a limit fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=3000)
-    parser.add_argument("--kb", type=float, default=300)
     words = parser.parse_args()
     with measuring.workshop() as place:
-        few = evaluate(place, words.rows // 10, words.kb)
-        ours = evaluate(place, words.rows, words.kb)
-        floor = bare(words.rows, words.kb)
+        few, _ = evaluate(place, words.rows // 10)
+        ours, row_bytes = evaluate(place, words.rows)
+        floor = bare(words.rows, row_bytes)
     _, cpu = measuring.compare("pictures", ours, floor, 2 * words.rows)
     print(
         f"peak memory: {few.peak_mb:.0f} MB for {words.rows // 10}, {ours.peak_mb:.0f} MB for all"
@@ -47,9 +47,10 @@ def main() -> None:
     sys.exit(0 if all(holds) else 1)
 
 
-def evaluate(place: Path, rows: int, kilobytes: float) -> measuring.Cost:
-    """One run on so many questions, with its data made before and deleted after."""
-    source = make_direct(place / f"{rows}.jsonl", rows=rows, pictures=rows, kilobytes=kilobytes)
+def evaluate(place: Path, rows: int) -> tuple[measuring.Cost, int]:
+    """One run on so many questions, and the bytes of a row; its data is made and deleted."""
+    source = make_direct(place / f"{rows}.jsonl", rows=rows, pictures=rows, kilobytes=KILOBYTES)
+    row_bytes = source.stat().st_size // rows
     with fake() as server:
         line = measuring.snellen_run(
             "perception_bench", server.url, place / f"run{rows}", "--data", str(source),
@@ -57,14 +58,13 @@ def evaluate(place: Path, rows: int, kilobytes: float) -> measuring.Cost:
         )  # fmt: skip
         cost = measuring.run(line)
     source.unlink()
-    return cost
+    return cost, row_bytes
 
 
-def bare(rows: int, kilobytes: float) -> measuring.Cost:
+def bare(rows: int, row_bytes: int) -> measuring.Cost:
     """The floor for the same calls."""
-    picture_bytes = int(kilobytes * 1024 * 4 / 3)
     with fake() as server:
-        calls = {picture_bytes: rows, JUDGE_BYTES: rows}
+        calls = {row_bytes: rows, JUDGE_BYTES: rows}
         return measuring.run(measuring.floor(server.url, IN_FLIGHT, calls))
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.fakes.fast_server import FastServer
-
 from benchmarks import measuring
 from benchmarks.engine import CAPTION
 from benchmarks.synthetic import make_reading
+from tests.fakes.fast_server import FastServer
 
 MOST_S = 5.0
 
