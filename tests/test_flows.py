@@ -1,0 +1,120 @@
+"""The flows that every protocol is made of, driven by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from snellen.flows import (
+    add_usage,
+    again,
+    ask_judge,
+    ask_model,
+    failed_reason,
+    given_rows,
+    run_by_hand,
+)
+from snellen.records import Answer, CallFailure, Image, Message, Reply, Request, Usage
+from snellen.replies import Parsed
+
+REQUEST = Request("judge", (Message("user", ("Which?",)),), "verdict", probe="q1", lead="x")
+
+
+def parse(reply: Reply) -> Parsed:
+    return Parsed(reply.text, "marked") if reply.text in "AB" else Parsed(None, reason="prose")
+
+
+def judge(*answers: Answer, reasks: int = 2) -> tuple[object, list[Request]]:
+    """What a judgement ends with, and what was asked."""
+    seen: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        seen.append(request)
+        return answers[len(seen) - 1]
+
+    return run_by_hand(ask_judge(REQUEST, parse, remind="One letter!", reasks=reasks), answer), seen
+
+
+def test_a_readable_judgement_is_asked_once() -> None:
+    """Its usage and its text are kept."""
+    judged, seen = judge(Reply("A", usage=Usage(5, 1)))
+    assert (judged.parsed.value, judged.reason, judged.raw) == ("A", None, "A")  # type: ignore[attr-defined]
+    assert judged.usage == Usage(5, 1)  # type: ignore[attr-defined]
+    assert seen == [REQUEST]
+
+
+def test_an_unreadable_one_is_asked_again_with_a_reminder_and_adds_up() -> None:
+    """Each ask has its number, the prefix stays, all tokens count."""
+    judged, seen = judge(Reply("hm", usage=Usage(5, 1)), Reply("B", usage=Usage(7, 2)))
+    assert (judged.parsed.value, judged.usage) == ("B", Usage(12, 3))  # type: ignore[attr-defined]
+    assert [request.ask for request in seen] == [0, 1]
+    assert seen[1].messages[0].parts == ("Which?\n\nOne letter!",)
+    assert seen[1].lead == "x"
+
+
+@pytest.mark.parametrize("reasks", [0, 1, 2])
+def test_after_its_asks_a_judgement_is_unreadable_with_the_reason(reasks: int) -> None:
+    """The last reply is kept as it came."""
+    judged, seen = judge(*[Reply(f"hm {k}") for k in range(3)], reasks=reasks)
+    assert judged.reason == "unreadable_prose"  # type: ignore[attr-defined]
+    assert judged.raw == f"hm {reasks}"  # type: ignore[attr-defined]
+    assert len(seen) == reasks + 1
+
+
+def test_a_failed_judgement_is_not_asked_again() -> None:
+    """Retries are the scheduler's; the failure's kind is the reason."""
+    judged, seen = judge(Reply("hm", usage=Usage(5, 1)), CallFailure("timeout", "too late"))
+    assert (judged.reason, judged.raw) == ("judge_timeout", "too late")  # type: ignore[attr-defined]
+    assert judged.usage == Usage(5, 1)  # type: ignore[attr-defined]
+    assert len(seen) == 2
+
+
+def test_a_reminder_follows_a_picture_as_a_part_of_its_own() -> None:
+    """Only a text is lengthened."""
+    image = Image("a", "d", "p")
+    asked = again(Request("judge", (Message("user", ("see", image)),), "v"), 1, "One letter!")
+    assert asked.messages[0].parts == ("see", image, "\n\nOne letter!")
+
+
+def reply(answer: Answer) -> object:
+    request = Request("model", (Message("user", ("Describe.",)),), "reply")
+    return run_by_hand(ask_model(request, "a", repeat=1), lambda _: answer)
+
+
+CASES: list[tuple[Answer, str, str | None]] = [
+    (Reply(" A bus. \n"), "ok", "A bus."),
+    (Reply(""), "empty", ""),
+    (Reply("", reasoning="hm"), "thought_only", ""),
+    (Reply("", reasoning="hm", finish_reason="length"), "truncated", ""),
+    (Reply("I cannot help.", refusal=True), "ok", "I cannot help."),
+    (CallFailure("timeout", "late", latency_s=2.0), "failed:timeout", None),
+]
+
+
+@pytest.mark.parametrize(("answer", "status", "text"), CASES)
+def test_a_models_answer_becomes_a_row_with_its_status(
+    answer: Answer, status: str, text: str | None
+) -> None:
+    """Blank replies keep the reason why they are blank, failures their kind."""
+    row = reply(answer)
+    assert (row.status, row.reply, row.id, row.repeat) == (status, text, "a", 1)  # type: ignore[attr-defined]
+    expected = "model_timeout" if status.startswith("failed") else None
+    assert failed_reason(row) == expected  # type: ignore[arg-type]
+
+
+def test_given_replies_ask_nobody() -> None:
+    """An id without one is a failure with its own reason."""
+    nobody: Callable[[Request], Answer] = lambda _: pytest.fail("a call was made")  # noqa: E731
+    request = Request("model", (), "reply")
+    given = given_rows({"a": "A bus."})
+    found = run_by_hand(ask_model(request, "a", repeat=2, given=given), nobody)
+    assert (found.reply, found.repeat) == ("A bus.", 2)
+    missing = run_by_hand(ask_model(request, "b", given=given), nobody)
+    assert failed_reason(missing) == "model_no_reply"
+
+
+def test_unknown_counts_stay_unknown_when_usages_are_added() -> None:
+    """None is not 0, unless the other is known."""
+    assert add_usage(Usage(), Usage()) == Usage()
+    assert add_usage(Usage(1, None, 2), Usage(None, None, 3, 4)) == Usage(1, None, 5, 4)
