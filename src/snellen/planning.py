@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +17,7 @@ from snellen.engine.scheduler import Binding, DriveOptions
 from snellen.errors import UsageError
 from snellen.flows import Given
 from snellen.media import PictureRules
-from snellen.protocols import Options, protocol_of
+from snellen.protocols import Options, judge_forms, protocol_of
 from snellen.protocols.panels import RULES, Panel, Rule, role_of
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import Benchmark
@@ -188,8 +188,6 @@ def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
     wanted: dict[str, Any] = dict(request.protocol)
     if request.describe_prompt is not None:
         wanted["describe"] = templates.from_file(request.describe_prompt)
-    if request.judge_prompt is not None:
-        wanted["judge"] = templates.from_file(request.judge_prompt)
     valid = kind.__dataclass_fields__
     for name in wanted:
         if name not in valid:
@@ -198,7 +196,22 @@ def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
                 f"{option} has no meaning for {benchmark.name}, a {benchmark.protocol} benchmark",
                 hint="leave it out",
             )
-    return kind(**wanted, reasks=request.reasks, given=request.replies)
+    options = kind(**wanted, reasks=request.reasks, given=request.replies)
+    if request.judge_prompt is None:
+        return options
+    return _with_judge_prompt(options, templates.from_file(request.judge_prompt))
+
+
+def _with_judge_prompt(options: Options, prompt: templates.Template) -> Options:
+    """The options with a prompt of the user's in place of the one that the judge would get.
+
+    Raises:
+        TemplateError: the prompt has other marks than what can be filled in.
+    """
+    prompt.require(*judge_forms(options))
+    usual = options.prompts["verdict"]
+    slot = next(one.name for one in fields(options) if getattr(options, one.name) is usual)
+    return replace(options, **{slot: prompt})  # type: ignore[arg-type]
 
 
 def recorded_options(request: RunRequest, benchmark: Benchmark) -> dict[str, Any]:

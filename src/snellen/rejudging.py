@@ -8,7 +8,7 @@ from typing import Any
 
 from snellen.errors import UsageError
 from snellen.planning import RunRequest, plan_for
-from snellen.protocols import Options
+from snellen.protocols import Options, judge_forms
 from snellen.records import Benchmark
 from snellen.results import PromptRecord, Run, RunSpec
 from snellen.runs import Plan
@@ -91,7 +91,9 @@ def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Optio
         for purpose, template in options.prompts.items()
         if purpose in prompts
         for stored in [Template(prompts[purpose].name, prompts[purpose].text)]
-        if purpose == "reply" or _is_alike(stored, template)
+        if purpose == "reply"
+        or _is_alike(stored, template)
+        or (purpose == "verdict" and stored.fields in judge_forms(options))
         for field in fields(options)
         if getattr(options, field.name) is template
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -31,6 +32,15 @@ class Template:
         """The names of its marks."""
         return _pieces(self.text)[1]
 
+    def require(self, *forms: frozenset[str]) -> None:
+        """Complains unless its marks are exactly those of one of the forms.
+
+        Raises:
+            TemplateError: the message compares with the nearest form.
+        """
+        if self.fields not in forms:
+            self._complain(self.fields, min(forms, key=lambda form: len(form ^ self.fields)))
+
     def fill(self, **values: str) -> str:
         """The text with each mark replaced once; values are never searched for marks.
 
@@ -48,12 +58,16 @@ class Template:
 
     def _complain(self, fields: frozenset[str], given: frozenset[str]) -> None:
         missing, unknown = sorted(given - fields), sorted(fields - given)
-        found = [f"lacks {{{name}}}" for name in missing]
-        found += [f"has the unknown field {{{name}}}" for name in unknown]
+        found = [f"lacks {_marks(missing)}"] if missing else []
+        found += [f"has the unknown {_marks(unknown)}"] if unknown else []
         raise TemplateError(
             f"prompt {self.name} {' and '.join(found)}",
-            hint="it must hold exactly: " + ", ".join(f"{{{n}}}" for n in sorted(given)),
+            hint=f"it must hold exactly: {_marks(sorted(given))}",
         )
+
+
+def _marks(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names)
 
 
 @lru_cache(64)

@@ -89,6 +89,17 @@ def protocol_of(name: str, benchmark: str) -> Protocol:
     return PROTOCOLS[VARIANTS.get((name, benchmark), name)]
 
 
+def judge_forms(options: Options) -> tuple[frozenset[str], ...]:
+    """The sets of marks that a prompt of the user's may have in place of the judge's.
+
+    >>> [sorted(form) for form in judge_forms(DirectOptions())]
+    [['assistant_answer', 'problem', 'reference_answer']]
+    """
+    if isinstance(options, ReadingOptions):
+        return options.judge_forms
+    return (options.prompts["verdict"].fields,)
+
+
 def flow(item: Item, options: Options, repeat: int = 0) -> Flow[Outcome]:
     """The flow of one item under its protocol."""
     match options:

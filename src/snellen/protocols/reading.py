@@ -5,6 +5,7 @@ Source: CapProbe (arXiv 2608.11074), sections 3.9 and 4, and its figure 8 for th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -54,6 +55,9 @@ from snellen.templates import Template, bundled
 UNCERTAIN = "Not mentioned / Cannot be determined"
 CONTROLS = ("", "blind", "swapped")
 TOP_LOGPROBS = 20
+# Marks of a judge prompt that writes the letters itself, as the published one does.
+OPTION_MARKS = ("OPTION_A", "OPTION_B", "OPTION_C", "OPTION_D")
+_LISTS_E = re.compile(r"^\s*\(?E[.):]", re.MULTILINE)
 
 tally = caption_tally.tally
 # One caption stands in front of all its questions.
@@ -101,6 +105,11 @@ class ReadingOptions:
                 "probabilities",
                 hint="leave --questions-a-call out",
             )
+        if self.control == "blind" and _LISTS_E.search(self.forced.text):
+            raise UsageError(
+                f"prompt {self.forced.name} offers E, and --control blind forces an answer",
+                hint="give it a prompt without E, or leave --judge-prompt out",
+            )
 
     @property
     def has_uncertain(self) -> bool:
@@ -111,6 +120,14 @@ class ReadingOptions:
     def wants_logprobs(self) -> bool:
         """Whether the letters' probabilities are asked for."""
         return self.logprobs or self.decide == "logprob"
+
+    @property
+    def judge_forms(self) -> tuple[frozenset[str], ...]:
+        """The sets of marks that the judge's prompt may have; the first is the bundled one's."""
+        if self.questions_a_call > 1:
+            return (frozenset({"CAPTION_HERE", "QUESTIONS_HERE"}),)
+        base = frozenset({"CAPTION_HERE", "QUESTION_HERE"})
+        return (base | {"OPTIONS_HERE"}, base | set(OPTION_MARKS))
 
     @property
     def prompts(self) -> Mapping[str, Template]:
@@ -182,10 +199,12 @@ def judge_request(
     """The judge call for one question; the caption stands ahead, so that prefixes are shared."""
     caption = row.reply or ""
     template = options.judge if options.has_uncertain else options.forced
+    lettered = not template.fields.isdisjoint(OPTION_MARKS)
+    offered = dict(zip(OPTION_MARKS, shown.texts, strict=False)) if lettered else {}
     text = template.fill(
         CAPTION_HERE=_fenced(caption),
         QUESTION_HERE=probe.question,
-        OPTIONS_HERE=options_block(shown),
+        **(offered or {"OPTIONS_HERE": options_block(shown)}),
     )
     return Request(
         "judge",
