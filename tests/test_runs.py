@@ -29,7 +29,7 @@ from engine_world import (
     small_benchmark,
 )
 from snellen.engine import pacing
-from snellen.errors import EndpointError, RunFolderError, UsageError
+from snellen.errors import DataError, EndpointError, RunFolderError, UsageError
 from snellen.flows import given_rows
 from snellen.planning import RunRequest, make_plan
 from snellen.readers import LoadOptions
@@ -460,6 +460,18 @@ class TestResume:
         assert "3 items are new since the run began" in finished.notices
         assert finished.summary.counts.probes == 40
 
+    def test_one_id_for_two_rows_is_an_error_on_loading(
+        self, benchmark: Path, tmp_path: Path, out: Path
+    ) -> None:
+        """C08: same id, other content."""
+        copy = _copy(benchmark, tmp_path / "copy")
+        file = copy / "questions.jsonl"
+        lines = file.read_text(encoding="utf-8").splitlines()
+        again = json.loads(lines[0]) | {"question": "Another one?"}
+        file.write_text("\n".join([*lines, json.dumps(again)]) + "\n", encoding="utf-8")
+        with pytest.raises(DataError, match="s0000-q0"):
+            evaluate(copy, "http://127.0.0.1:9/v1", out)
+
     @pytest.mark.parametrize(
         ("change", "named"),
         [
@@ -637,6 +649,20 @@ class TestParameters:
             assert not any("temperature" in b for b in chats(server))
         assert finished.exit_code == 0
         assert load_run(out).spec.judge.params.get("temperature") is None
+
+    def test_judgements_outside_the_form_are_read_and_counted(
+        self, benchmark: Path, out: Path
+    ) -> None:
+        """P04: prose that leaves no doubt is scored, and its number is reported."""
+
+        def script(body: Body) -> str:
+            return answer(body) if picture_uris(body) else "The answer is **B**."
+
+        with serve(script) as server:
+            finished = evaluate(benchmark, server.url, out)
+        counts = finished.summary.counts
+        assert (counts.scored, counts.unscored) == (40, 0)
+        assert counts.scored_by_reason == {"recovered": 40}
 
 
 class TestManyCalls:
