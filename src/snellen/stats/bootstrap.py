@@ -44,7 +44,7 @@ at 40 images and a true gate pass of 0.95 that is one study in eight.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -59,7 +59,8 @@ Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 
 FEW_CLUSTERS: Final = 20
-_CHUNK_ELEMENTS: Final = 500_000
+_BLOCK_ELEMENTS: Final = 500_000  # 4 MB while a block is drawn
+_KEPT_ELEMENTS: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +150,8 @@ def resample(
     Tallies of equally many clusters are resampled alike, so that differences pair up.
     """
     rows = _checked(counts)
-    weights = _weights(rows.shape[0], resampling.resamples, resampling.seed)
-    chunks = _chunks(resampling.resamples, rows.shape[0])
-    return np.concatenate([statistic(weights[c].astype(np.float64) @ rows) for c in chunks])
+    blocks = _weights(rows.shape[0], resampling)
+    return np.concatenate([statistic(block.astype(np.float64) @ rows) for block in blocks])
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,28 +336,34 @@ def _rate_mask(rates: ArrayLike | None, estimate: Floats) -> NDArray[np.bool_]:
     return np.broadcast_to(np.asarray(rates, dtype=np.bool_), estimate.shape)
 
 
-@lru_cache(maxsize=4)
-def _weights(n_clusters: int, resamples: int, seed: int) -> NDArray[np.uint8]:
-    """How often each cluster occurs in each resample, shape (resamples, n_clusters).
+def _weights(n_clusters: int, resampling: Resampling) -> Iterator[NDArray[np.uint8]]:
+    """How often each cluster occurs in each resample: blocks of shape (some, n_clusters).
 
-    Bytes, since they are kept: a cluster would have to be drawn 256 times to overflow one.
+    Small ones are kept, since breakdowns and runs share them.
     """
+    drawing = (n_clusters, resampling.resamples, resampling.seed)
+    if n_clusters * resampling.resamples <= _KEPT_ELEMENTS:
+        return iter(_kept(*drawing))
+    return _draw(*drawing)
+
+
+@lru_cache(maxsize=4)
+def _kept(n_clusters: int, resamples: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
+    return tuple(_draw(n_clusters, resamples, seed))
+
+
+def _draw(n_clusters: int, resamples: int, seed: int) -> Iterator[NDArray[np.uint8]]:
+    """Bytes, since they may be kept: one would overflow where a cluster is drawn 256 times."""
     rng = np.random.default_rng([seed, n_clusters])
-    weights = np.empty((resamples, n_clusters), dtype=np.uint8)
-    for chunk in _chunks(resamples, n_clusters):
-        size = chunk.stop - chunk.start
+    step = max(1, _BLOCK_ELEMENTS // n_clusters)
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
         drawn = rng.integers(0, n_clusters, size=(size, n_clusters))
         drawn += np.arange(size)[:, np.newaxis] * n_clusters
         tally = np.bincount(drawn.ravel(), minlength=size * n_clusters)
-        weights[chunk] = tally.reshape(size, n_clusters)
-    weights.setflags(write=False)
-    return weights
-
-
-def _chunks(resamples: int, n_clusters: int) -> list[slice]:
-    """Slices of the resamples that keep one block of weights near 4 MB."""
-    step = max(1, _CHUNK_ELEMENTS // n_clusters)
-    return [slice(start, min(start + step, resamples)) for start in range(0, resamples, step)]
+        block = tally.reshape(size, n_clusters).astype(np.uint8)
+        block.setflags(write=False)
+        yield block
 
 
 def _bootstrap(rows: Floats, statistic: Statistic, resampling: Resampling) -> tuple[Floats, Floats]:
@@ -368,10 +374,9 @@ def _bootstrap(rows: Floats, statistic: Statistic, resampling: Resampling) -> tu
     first, second = np.triu_indices(moving.size)
     moves = centred[:, moving]
     features = np.concatenate([rows, moves[:, first] * moves[:, second]], axis=1)
-    weights = _weights(n, resampling.resamples, resampling.seed)
     found = []
-    for chunk in _chunks(resampling.resamples, n):
-        sums = weights[chunk].astype(np.float64) @ features
+    for weights in _weights(n, resampling):
+        sums = weights.astype(np.float64) @ features
         # Sums of the rows themselves: a column that a resample lacks must sum to exactly 0.
         resampled, products = sums[:, : total.size], sums[:, total.size :]
         shift = resampled[:, moving] - total[moving]
