@@ -12,9 +12,11 @@ from pathlib import Path
 from snellen import tables
 from snellen.analysis.checktables import sensitivity_table
 from snellen.analysis.paneltables import panel_tables
+from snellen.analysis.rubric_studies import study_tables
 from snellen.errors import DataError, UsageError
+from snellen.figures.chart import Chart
 from snellen.figures.series import best_runs
-from snellen.plots import Chart, charts_of, write_charts
+from snellen.plots import charts_of, write_charts
 from snellen.records import Region
 from snellen.report import boards
 from snellen.report.boards import labelled
@@ -180,9 +182,18 @@ def write_report(
 
 def _stem(section: Section, sections: Sequence[Section]) -> str:
     """How the file names of a section begin; sections of one title get their number."""
-    stem = re.sub(r"[^\w.-]+", "-", section.title).strip("-.") or section.anchor
+    stem = stem_of(section.title) or section.anchor
     twice = sum(other.title == section.title for other in sections) > 1
     return f"{stem}-{section.anchor}-" if twice else f"{stem}-"
+
+
+def stem_of(title: str) -> str:
+    """A title as part of a file name; empty where nothing of it can stand in one.
+
+    >>> stem_of("Length bias")
+    'Length-bias'
+    """
+    return re.sub(r"[^\w.-]+", "-", title).strip("-.")
 
 
 def _write_tables(section: Section, folder: Path, prefix: str) -> list[Path]:
@@ -207,6 +218,8 @@ def tables_of(section: Section) -> dict[str, Table]:
     for dimension in _dimensions(runs):
         headline = runs[0].protocol.headline
         found[f"by-{dimension}"] = boards.across(runs, dimension, headline)
+    if runs[0].spec.protocol == "rubric":
+        found |= {f"study-{stem_of(t.title)}": t for t in study_tables(runs)}
     return found | {"counts": tables.counts_table(runs), "usage": boards.usage_table(runs)}
 
 
@@ -265,6 +278,7 @@ def _section(section: Section) -> Html:
         _figures(section.charts),
         _breakdowns(section),
         _readings(section),
+        _studies(section),
         _judging(section),
         element("h3", text("What was scored, and what was not")),
         table_element(_counts(section), low=section.low),
@@ -283,7 +297,7 @@ def _leaderboard(section: Section) -> Table:
 
 def _warnings(section: Section) -> Html:
     """What a reader must know before believing a number, above all low fidelity."""
-    notes = dict.fromkeys(note for run in section.runs for note in summary_of(run).notes)
+    notes = dict.fromkeys(tables.told([(run.name, summary_of(run)) for run in section.runs]))
     notes.update(
         (f"{run.name}: the run is {summary_of(run).status}, its numbers are not final", None)
         for run in section.runs
@@ -293,6 +307,22 @@ def _warnings(section: Section) -> Html:
         element("p", text(note), class_="warning low" if "low fidelity" in note else "warning")
         for note in notes
     )
+
+
+def _studies(section: Section) -> Html:
+    """What the runs say about the benchmark itself, where the protocol has such studies."""
+    if section.runs[0].spec.protocol != "rubric":
+        return Html("")
+    parts = [element("h3", text("About the benchmark"))]
+    for table in study_tables(section.runs):
+        is_low = section.low and table.columns[0] != "Model"
+        low = (
+            frozenset(table.columns[1:])
+            if is_low
+            else frozenset(r.name for r in section.runs if labelled(r) in section.low)
+        )
+        parts += [element("h4", text(table.title)), table_element(table, low=low)]
+    return join(parts)
 
 
 def _judging(section: Section) -> Html:
@@ -459,7 +489,8 @@ def _gallery(gallery: Gallery) -> Html:
     kinds = dict(all_kinds(gallery))
     said = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n)
     lead = (
-        f"{len(gallery.failures):,} of {sum(kinds.values()):,} probes that were not right ({said})."
+        f"{sum(kinds.values()):,} probes were not right ({said}); "
+        f"{len(gallery.failures):,} of them are here."
     )
     script_note = element(
         "noscript", element("p", text("The gallery needs JavaScript; all else does not."))
