@@ -20,6 +20,8 @@ from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks
 
 RESAMPLES = 10_000
 BREAKDOWN_RESAMPLES = 2_000
+# Above 1,000 images resamples get fewer: each of them says more, and each costs more.
+MOST_DRAWS = 10_000_000
 
 
 def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
@@ -35,7 +37,9 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
         model=run.spec.model.name,
         judge=run.spec.judge.name,
         status=status,
-        counts=count(run.items, run.verdicts, table),
+        counts=replace(
+            count(run.items, run.verdicts, table), bad_rows=len(run.spec.skipped_rows)
+        ),
         metrics=values_of(tally, fidelity=fidelity, any_scored=_any_scored(table)),
         by=by,
         usage=usage_of(meter),
@@ -43,6 +47,15 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
         extra=extra,
         notes=_notes(run, tally, extra),
     )
+
+
+def resamples_for(n_clusters: int, wanted: int = RESAMPLES) -> int:
+    """How many resamples a tally of so many clusters gets.
+
+    >>> resamples_for(346), resamples_for(3000), resamples_for(20_000)
+    (10000, 3333, 2000)
+    """
+    return min(wanted, max(BREAKDOWN_RESAMPLES, MOST_DRAWS // max(n_clusters, 1)))
 
 
 def values_of(
@@ -56,15 +69,18 @@ def values_of(
         tally.counts,
         tally.statistic(),
         rates=[metric.unit == "rate" for metric in tally.metrics],
-        resampling=stats.Resampling(resamples),
+        resampling=stats.Resampling(resamples_for(tally.n_clusters, resamples)),
     )
+    # A resampled interval may cross zero; a count or a density cannot.
+    floors = [-math.inf if metric.unit == "points" else 0.0 for metric in tally.metrics]
+    low = np.maximum(found.low, floors)
     values = {}
     for k, metric in enumerate(tally.metrics):
         values[metric.name] = Value(
             value=_number(metric.value, sums),
             scored=_number(metric.scored, sums),
             upper=_number(metric.upper, sums),
-            ci95=_pair(found.low[k], found.high[k]),
+            ci95=_pair(low[k], found.high[k]),
             n=float(metric.n(sums)),
             n_items=tally.n_clusters,
             lower=_number(metric.lower, sums),
@@ -151,7 +167,8 @@ def _breakdowns(
             counts[dimension][label] = {
                 "probes": part.n,
                 "scored": int((~part.unscored & ~part.skipped).sum()),
-                "items": len(np.unique(part.unit)),
+                "skipped": int(part.skipped.sum()),
+                "items": len({part.units[unit][0] for unit in np.unique(part.unit)}),
             }
     return by, counts
 
