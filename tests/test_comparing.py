@@ -237,7 +237,7 @@ REFUSED = [
     ("judge", "option parser: `snellen` and `official`", {"options": {"parser": "official"}}),
     ("judge", "option decide: `letter` and `logprob`", {"options": {"decide": "logprob"}}),
     (
-        "judge",
+        "prompt",
         "option questions-a-call: `1` and `5`",
         {"options": {"questions_a_call": 5}} | prompts(verdict="Read them all."),
     ),

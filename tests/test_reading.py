@@ -83,6 +83,18 @@ def test_all_metrics_in_all_readings_are_those_of_a_hand_computation() -> None:
         assert got[name] == pytest.approx(values), name
 
 
+def test_no_interval_goes_below_zero() -> None:
+    """Over three very different captions tokens and densities still have no negative bound."""
+    items = [item("a", 4), item("b", 2), item("c", 3)]
+    rows = {
+        name: ReplyRow(name, "A caption.", tokens=n) for name, n in (("a", 3), ("b", 90), ("c", 9))
+    }
+    found = read(items, rows, lambda r: Reply("A" if r.probe == "a0" else "B"))
+    lows = {name: value.ci95[0] for name, value in found.items() if value.ci95}
+    assert lows.keys() >= {"tokens_per_image", "mean_density"}
+    assert min(lows.values()) >= 0
+
+
 def test_a_caption_whose_judge_always_failed_has_no_density_over_scored_items() -> None:
     """An image without any scored probe is absent from the scored densities."""
     items = [item("a", 2), item("b", 2)]

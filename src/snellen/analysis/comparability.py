@@ -19,10 +19,9 @@ from snellen.results import PromptRecord, RunSpec
 ACROSS: Final = ("judge", "prompt", "control", "hint", "data")
 # Options of a protocol that say how verdicts are come by: they belong to the judge.
 _JUDGING: Final = frozenset(
-    {"parser", "decide", "questions_a_call", "option_seed", "one_a_call", "gate_first",
-     "exact_match", "reasks"}
-)  # fmt: skip
-# Options under which the judge is asked with another prompt.
+    {"parser", "decide", "option_seed", "gate_first", "exact_match", "reasks"}
+)
+# Options that are another prompt: more or fewer questions in one judge call.
 _REPROMPTING: Final = ("questions_a_call", "one_a_call")
 # What is recorded and changes no number.
 _HARMLESS: Final = frozenset({"replies", "given", "logprobs"})
@@ -151,6 +150,8 @@ def _option_title(name: str) -> str:
 def _option_word(name: str) -> str:
     if name == "hint":
         return "hint"
+    if name in _REPROMPTING:
+        return "prompt"
     return "judge" if name in _JUDGING else "control"
 
 
@@ -177,10 +178,8 @@ def _prompts(first: RunSpec, second: RunSpec) -> Iterator[Change]:
 def _prompt_word(purpose: str, first: RunSpec, second: RunSpec) -> str:
     """A judge prompt that a control or an option brings along is a part of that change."""
     a, b = _chosen_options(first), _chosen_options(second)
-    if purpose == "reply":
+    if purpose == "reply" or any(a.get(name) != b.get(name) for name in _REPROMPTING):
         return "prompt"
-    if any(a.get(name) != b.get(name) for name in _REPROMPTING):
-        return "judge"
     blind = [options.get("control") == "blind" for options in (a, b)]
     return "control" if blind[0] != blind[1] else "prompt"
 

@@ -143,7 +143,10 @@ def silence_table(runs: Sequence[Run]) -> Table:
     columns = (
         "Model", "Silent regions", "Things", "Stuff", "Silent categories", "Regions, largest first",
     )  # fmt: skip
-    notes = ("silent: every scored question about it was answered E",)
+    notes = (
+        "silent: every scored question about it was answered E, and there were at least "
+        f"{QUIET_PROBES}",
+    )
     return Table("What the captions never speak of", columns, tuple(rows), notes)
 
 
