@@ -174,10 +174,9 @@ def _locate(data: bytes, raw: msgspec.Raw, *, after: int) -> int:
     earlier place with the same bytes is as good: it holds the same picture.
     """
     text = bytes(raw)
-    head, size = text[:64], len(text)
+    head = text[:64]
     at = data.find(head, after)
-    # Slices are compared, not views: those are compared element by element.
-    while at >= 0 and data[at : at + size] != text:
+    while at >= 0 and not data.startswith(text, at):
         at = data.find(head, at + 1)
     return at
 

@@ -219,11 +219,13 @@ def direct_faults(row: DirectRow) -> Iterator[Fault]:
         yield Fault("answer", "there is no answer", "expected a text, a number, or {answer: text}")
     if not was_read(row.problem) or not was_read(row.image):
         return
-    pictures, marks = picture_count(row.image), row.problem.count("<image>")
-    if marks and marks != pictures:
+    marks = row.problem.count("<image>")
+    # Counting pictures reads all of them once more, so it is done only where it matters.
+    if marks and marks != (pictures := picture_count(row.image)):
         hint = "number the marks: <|image_1|>, <|image_2|>"
         yield Fault("problem", f"{_count(marks, 'mark')}, {_count(pictures, 'image')}", hint)
-    if not pictures and _PLACE_MARK.search(row.problem):
+    small = memoryview(row.image).nbytes < 64
+    if small and not picture_count(row.image) and _PLACE_MARK.search(row.problem):
         yield Fault("image", "the problem has image marks, but there is no image")
 
 
