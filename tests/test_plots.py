@@ -57,9 +57,10 @@ def test_one_run_skips_figures_that_compare(tmp_path: Path) -> None:
 
 
 def test_rubric_and_direct_sections_have_their_figures(tmp_path: Path) -> None:
-    """Rubric runs get heat map and gap, direct runs a radar of capabilities."""
+    """Rubric runs get heat map, gap and coverage, direct runs a radar of capabilities."""
     rubric = [rubric_run(tmp_path, "a"), rubric_run(tmp_path, "b", right=3)]
-    assert [c.name for c in charts_of(rubric)] == ["heat-category", "gap", "bars-category", "card"]
+    names = ["heat-category", "gap", "coverage", "bars-category", "card"]
+    assert [c.name for c in charts_of(rubric)] == names
     assert [c.name for c in charts_of([direct_run(tmp_path)])] == ["radar-error_category"]
 
 

@@ -8,32 +8,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from snellen.analysis.rubric_studies import coverage_of
 from snellen.errors import ImageError
 from snellen.figures import bars, calibration, card, heat, radar, scatter, style
+from snellen.figures.chart import Chart
 from snellen.figures.series import MOST_SHOWN, best_runs, name_of, series_of
+from snellen.figures.study_charts import coverage_chart
 from snellen.records import Item, Region
 from snellen.results import Run, Value
 from snellen.tables import summary_of, title_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 KINDS = ("png", "svg", "pdf")
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A figure with its file name, its title and what it shows; a photo in it is never inverted."""
-
-    name: str
-    title: str
-    caption: str
-    figure: Figure
-    has_photo: bool = False
 
 
 def charts_of(
@@ -91,7 +78,9 @@ def _reading_charts(runs: Sequence[Run]) -> list[Chart | None]:
 
 
 def _rubric_charts(runs: Sequence[Run]) -> list[Chart | None]:
-    return [_heat_chart(runs), _gap_chart(runs), _rubric_domain_chart(runs)]
+    return [
+        _heat_chart(runs), _gap_chart(runs), _coverage_chart(runs), _rubric_domain_chart(runs)
+    ]  # fmt: skip
 
 
 def _direct_charts(runs: Sequence[Run]) -> list[Chart | None]:
@@ -281,7 +270,15 @@ def _gap_chart(runs: Sequence[Run]) -> Chart | None:
     if not points:
         return None
     caption = "Single statements that hold, against pictures on which every Must-Right one holds."
+    left_out = len(runs) - len(points)
+    if left_out:
+        caption += f" Left out for want of atomic accuracy: {left_out} of {len(runs)} runs."
     return Chart("gap", "Atomic accuracy and gate pass", caption, scatter.gap_lines(points))
+
+
+def _coverage_chart(runs: Sequence[Run]) -> Chart | None:
+    points = coverage_of(runs)
+    return coverage_chart(points) if points else None
 
 
 def _card_chart(runs: Sequence[Run], regions: Mapping[str, Region] | None) -> Chart | None:

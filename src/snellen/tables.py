@@ -91,7 +91,7 @@ def leaderboard(runs: Sequence[Run]) -> Table:
     protocol = runs[0].protocol
     summaries = [(label_of(run), summary_of(run)) for run in runs]
     summaries.sort(key=lambda entry: -_headline(entry[1], protocol.headline))
-    names = list(summaries[0][1].metrics)
+    names = metric_names([summary for _, summary in summaries])
     rows = tuple(
         (
             name,
@@ -102,7 +102,12 @@ def leaderboard(runs: Sequence[Run]) -> Table:
     )
     columns = ("Model", *(title_of(n) for n in names), "Scored")
     title = f"{runs[0].spec.benchmark}: judge {runs[0].spec.judge.name}"
-    return Table(title, columns, rows, _notes([s for _, s in summaries]))
+    return Table(title, columns, rows, _notes(summaries))
+
+
+def metric_names(summaries: Sequence[Summary]) -> list[str]:
+    """The metrics that any of the runs has: a run that skipped statements has fewer."""
+    return max((list(summary.metrics) for summary in summaries), key=len)
 
 
 def label_of(run: Run) -> str:
@@ -130,9 +135,20 @@ def _scored(summary: Summary) -> str:
     return f"{counts.scored}/{counts.probes}"
 
 
-def _notes(summaries: Sequence[Summary]) -> tuple[str, ...]:
-    notes = dict.fromkeys(note for summary in summaries for note in summary.notes)
-    return ("in brackets: 95% intervals, clustered by image", *notes)
+def _notes(summaries: Sequence[tuple[str, Summary]]) -> tuple[str, ...]:
+    return ("in brackets: 95% intervals, clustered by image", *told(summaries))
+
+
+def told(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
+    """What named runs say of themselves; what not all of them say bears the names."""
+    who: dict[str, list[str]] = {}
+    for name, summary in summaries:
+        for note in summary.notes:
+            who.setdefault(note, []).append(name)
+    return [
+        note if len(names) == len(summaries) else f"{', '.join(dict.fromkeys(names))}: {note}"
+        for note, names in who.items()
+    ]
 
 
 def readings(run: Run) -> Table:
@@ -161,18 +177,21 @@ def breakdown(run: Run, dimension: str) -> Table:
     rows = []
     for label, metrics in sorted(groups.items()):
         counts = summary.group_counts[dimension][label]
-        flag = " !" if counts["scored"] < 0.8 * counts["probes"] else ""
+        asked = counts["probes"] - counts.get("skipped", 0)
+        flag = " !" if counts["scored"] < 0.8 * asked else ""
         rows.append(
             (
                 label,
                 *(number(name, metrics[name].value) for name in names),
-                f"{counts['scored']}/{counts['probes']}{flag}",
+                f"{counts['scored']}/{asked}{flag}",
                 str(counts["items"]),
             )
         )
     columns = (dimension, *(title_of(n) for n in names), "Scored", "Items")
-    notes = ("! fewer than four in five probes are scored",) if _flagged(rows) else ()
-    return Table(f"{summary.model} by {dimension}", columns, tuple(rows), notes)
+    notes = ["! fewer than four in five probes are scored"] if _flagged(rows) else []
+    if summary.counts.skipped:
+        notes.append(f"{summary.counts.skipped} probes were skipped; they are in neither count")
+    return Table(f"{summary.model} by {dimension}", columns, tuple(rows), tuple(notes))
 
 
 def _flagged(rows: Sequence[tuple[str, ...]]) -> bool:
@@ -182,6 +201,7 @@ def _flagged(rows: Sequence[tuple[str, ...]]) -> bool:
 def counts_table(runs: Sequence[Run]) -> Table:
     """What was and was not scored, by reason, and what it cost."""
     rows = []
+    any_skipped = any(summary_of(run).counts.skipped for run in runs)
     for run in runs:
         summary = summary_of(run)
         counts = summary.counts
@@ -192,10 +212,12 @@ def counts_table(runs: Sequence[Run]) -> Table:
                 f"{counts.scored}/{counts.probes}",
                 _reasons(counts.unscored_by_reason),
                 _reasons(counts.scored_by_reason),
+                *([str(counts.skipped)] if any_skipped else []),
                 "unknown" if cost is None else f"{cost:.4f}",
             )
         )
-    columns = ("Model", "Scored", "Unscored because", "Scored as", "Cost USD")
+    skipped = ("Skipped",) if any_skipped else ()
+    columns = ("Model", "Scored", "Unscored because", "Scored as", *skipped, "Cost USD")
     return Table("What was scored", columns, tuple(rows))
 
 

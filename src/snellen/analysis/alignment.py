@@ -357,12 +357,18 @@ def _cell(found: Correlation) -> str:
 
 
 def scores_table(alignment: Alignment) -> Table:
-    """What was correlated: each model's rating and its scores, the best rated first."""
+    """What was correlated: each model's rating and its scores, the best rated first.
+
+    The longer of models and metrics goes down the page, so that the table stays narrow.
+    """
     names = [row.metric for row in alignment.rows]
-    order = sorted(alignment.ratings, key=lambda m: -alignment.ratings[m])
-    rows = tuple(
-        (m, f"{alignment.ratings[m]:g}", *(f"{alignment.scores[n][m]:.3f}" for n in names))
-        for m in order
-    )
-    columns = ("Model", "Rating", *(title_of_metric(n) for n in names))
-    return Table("What was correlated", columns, rows)
+    models = sorted(alignment.ratings, key=lambda m: -alignment.ratings[m])
+    lines = [("Model", *models), ("Rating", *(f"{alignment.ratings[m]:g}" for m in models))]
+    for name in names:
+        known = (alignment.scores[name][m] for m in models)
+        lines.append(
+            (title_of_metric(name), *("-" if math.isnan(v) else f"{v:.3f}" for v in known))
+        )
+    if len(models) > len(names):
+        lines = list(zip(*lines, strict=True))
+    return Table("What was correlated", lines[0], tuple(lines[1:]))

@@ -24,6 +24,7 @@ from snellen.analysis.pairing import (
     take_apart,
 )
 from snellen.errors import ComparisonError, UsageError
+from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS
 from snellen.results import Run
 from snellen.stats import bootstrap as stats
 from snellen.tallies import Tally
@@ -495,6 +496,7 @@ def _notes(group: _Group, whole: Tally, left_out: Sequence[str]) -> Iterator[str
                 f"warning: {n} of {side.table.n} probes of {name} are unscored and count as not "
                 "right; start that run again to fill them in before believing a difference"
             )
+    yield from _gate_first_notes(group)
     if whole.n_clusters < 2:
         yield "one image alone tells nothing about others: there are no intervals and no p values"
     elif whole.n_clusters < stats.FEW_CLUSTERS:
@@ -503,6 +505,17 @@ def _notes(group: _Group, whole: Tally, left_out: Sequence[str]) -> Iterator[str
         yield "density_cv: its intervals are too short where caption lengths have heavy tails"
     if any(side.spec.judge.fidelity == "low" for side in group.sides):
         yield "low fidelity: the embedded judge read these replies; it may be wrong about a caption"
+
+
+def _gate_first_notes(group: _Group) -> Iterator[str]:
+    """Which metrics fall away because runs skipped the statements behind shut gates."""
+    rubrics = [(n, s) for n, s in zip(group.names, group.sides, strict=True)
+               if s.protocol.name == "rubric"]  # fmt: skip
+    names = [name for name, side in rubrics if side.table.skipped.any()]
+    if names:
+        kept = {metric.name for metric in GATE_FIRST_METRICS}
+        lost = ", ".join(m.name for m in METRICS if m.name not in kept)
+        yield f"{', '.join(names)} skipped statements (--gate-first): not compared: {lost}"
 
 
 def is_worse(comparison: Comparison, metric: str, *, margin: float = 0.0) -> bool:

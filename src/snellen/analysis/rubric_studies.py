@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,8 +121,17 @@ def rubric_coverage(
             kept = _draw(streams, share, rng_for(seed, "coverage", str(share), str(draw)))
             for k, (run, table) in enumerate(zip(runs, tables, strict=True)):
                 drawn[draw, k] = _score(run, table.where(kept[numbers[k]]))
-        points.append(_coverage_point(share, drawn, full, [run.name for run in runs]))
+        points.append(_coverage_point(share, drawn, full, _names(runs)))
     return tuple(points)
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    """The models' names, a number behind those that occur twice."""
+    names = [run.name for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} #{names[: k + 1].count(name)}"
+        for k, name in enumerate(names)
+    ]
 
 
 Stream = tuple[str, str]
@@ -207,18 +216,36 @@ def metric_points(runs: Sequence[Run], first: str, second: str) -> list[tuple[fl
     return points
 
 
-def can_draw(runs: Sequence[Run]) -> bool:
-    """Whether there are several runs over the same items, with no statement skipped."""
-    same = all(run.spec.items == runs[0].spec.items for run in runs)
-    return len(runs) > 1 and same and not any(run.table().skipped.any() for run in runs)
+def coverage_of(runs: Sequence[Run]) -> tuple[CoveragePoint, ...]:
+    """Rubric coverage of those runs that skipped no statement; empty where there is none.
+
+    It needs two runs or more, all over the same items.
+    """
+    full = _in_full(runs)
+    if len(full) < 2 or any(run.spec.items != full[0].spec.items for run in full):
+        return ()
+    return rubric_coverage(full)
+
+
+def _in_full(runs: Sequence[Run]) -> list[Run]:
+    return [run for run in runs if not summary_of(run).counts.skipped]
 
 
 def study_tables(runs: Sequence[Run]) -> list[Table]:
-    """The tables that rubric runs of one benchmark and one judge allow."""
-    full = [run for run in runs if not run.table().skipped.any()]
-    tables = [gates_table(runs), length_table(runs)]
-    if can_draw(full):
-        tables.append(coverage_table(rubric_coverage(full)))
+    """The tables that rubric runs of one benchmark and one judge allow.
+
+    A note names the runs that `--gate-first` keeps out of the studies of all statements.
+    """
+    full = _in_full(runs)
+    gates = gates_table(runs)
+    short = [run.name for run in runs if summary_of(run).counts.skipped]
+    if short:
+        note = f"made with --gate-first, so in no study of all statements: {', '.join(short)}"
+        gates = replace(gates, notes=(*gates.notes, note))
+    tables = [gates, length_table(runs)]
+    points = coverage_of(runs)
+    if points:
+        tables.append(coverage_table(points))
     if len(full) >= FEWEST:
         tables.append(models_table(full))
     if any("proposer" in summary_of(run).by for run in full):

@@ -96,11 +96,12 @@ def _studies(runs: list[Run], figures: str | None) -> list[Table]:
 
     if runs[0].spec.protocol != "rubric":
         return []
-    if figures is not None and rubric_studies.can_draw(runs):
+    points = rubric_studies.coverage_of(runs) if figures is not None else ()
+    if figures is not None and points:
         from snellen.figures.study_charts import coverage_chart
         from snellen.plots import write_charts
 
-        chart = coverage_chart(rubric_studies.rubric_coverage(runs))
+        chart = coverage_chart(points)
         for file in write_charts([chart], Path(figures)):
             click.echo(f"figure: {file}", err=True)
     return rubric_studies.study_tables(runs)

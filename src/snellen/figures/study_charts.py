@@ -9,7 +9,7 @@ from snellen.analysis.alignment import Alignment
 from snellen.analysis.alignment import title_of_metric as title_of
 from snellen.analysis.rubric_studies import CoveragePoint
 from snellen.figures import scatter
-from snellen.plots import Chart
+from snellen.figures.chart import Chart
 from snellen.tables import PERCENT
 
 

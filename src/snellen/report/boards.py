@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from snellen.results import Run, Summary
-from snellen.tables import Table, leaderboard, number, summary_of, title_of, with_interval
+from snellen.tables import (
+    Table,
+    leaderboard,
+    metric_names,
+    number,
+    summary_of,
+    title_of,
+    with_interval,
+)
 
 LOW_SUFFIX = " (low fidelity)"
 DIMENSION_TITLES: Mapping[str, str] = {"l1": "domain", "error_category": "capability"}
@@ -23,8 +31,8 @@ def main_table(runs: Sequence[Run], *, intervals: bool = False) -> Table:
     full = leaderboard(runs)
     by_name = {run.name: run for run in runs}
     order = [by_name[row[0]] for row in full.rows]
-    metrics = summary_of(order[0]).metrics
-    better = {metric.name: metric.better for metric in order[0].tally().metrics}
+    metrics = metric_names([summary_of(run) for run in order])
+    better = {metric.name: metric.better for run in order for metric in run.tally().metrics}
     shown = [
         [number(name, _value(run, name)) for name in metrics] for run in order
     ]  # fmt: skip
@@ -89,7 +97,8 @@ def across(runs: Sequence[Run], dimension: str, metric: str) -> Table:
 def _group_cell(summary: Summary, dimension: str, label: str, metric: str) -> str:
     value = summary.by[dimension].get(label, {}).get(metric)
     counts = summary.group_counts[dimension].get(label, {})
-    scored = f"{counts.get('scored', 0)}/{counts.get('probes', 0)}"
+    asked = counts.get("probes", 0) - counts.get("skipped", 0)
+    scored = f"{counts.get('scored', 0)}/{asked}"
     return f"{with_interval(metric, value)} {scored}"
 
 
