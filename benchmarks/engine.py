@@ -68,7 +68,9 @@ def measure(name: str, case: Case, rounds: int) -> bool:
             measuring.use_cache(place / f"cache{k}")
             with FastServer("B", rules={"image_url": CAPTION}, delay_s=case.delay_s) as server:
                 size = len(CAPTION) + PROMPT_BYTES
-                floor = measuring.run(measuring.floor(server.url, case.in_flight, {size: n_calls}))
+                floor = measuring.run(
+                    measuring.floor(server.url, case.in_flight, f"{n_calls}x{size}")
+                )
                 line = measuring.snellen_run(
                     str(source), server.url, place / f"run{k}", "--concurrency", case.in_flight,
                 )  # fmt: skip

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +45,8 @@ def python(*words: str | int | Path) -> list[str]:
     return [sys.executable, *map(str, words)]
 
 
-def floor(url: str, in_flight: int, calls: Mapping[int, int]) -> list[str]:
-    """The bare client, with so many calls of each body size in bytes."""
-    loads = [f"{n}x{size}" for size, n in calls.items()]
+def floor(url: str, in_flight: int, *loads: str | Path) -> list[str]:
+    """The bare client, with loads as `floor.py` takes them."""
     return python(ROOT / "benchmarks" / "floor.py", url, in_flight, *loads)
 
 

@@ -3,7 +3,8 @@
     python benchmarks/pictures.py          about a minute and 1.6 GB of temporary files
 
 Prints the processor time a call (6,000 calls: a reply and a verdict each) against a bare client
-that posts bodies of the same sizes, and the peak memory against that of 300 questions.
+that reads the same file and posts the same pictures, and the peak memory against that of 300
+questions.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ def main() -> None:
     words = parser.parse_args()
     with measuring.workshop() as place:
         few, _ = evaluate(place, words.rows // 10)
-        ours, row_bytes = evaluate(place, words.rows)
-        floor = bare(words.rows, row_bytes)
+        ours, floor = evaluate(place, words.rows)
     _, cpu = measuring.compare("pictures", ours, floor, 2 * words.rows)
     print(
         f"peak memory: {few.peak_mb:.0f} MB for {words.rows // 10}, {ours.peak_mb:.0f} MB for all"
@@ -47,25 +47,19 @@ def main() -> None:
     sys.exit(0 if all(holds) else 1)
 
 
-def evaluate(place: Path, rows: int) -> tuple[measuring.Cost, int]:
-    """One run on so many questions, and the bytes of a row; its data is made and deleted."""
+def evaluate(place: Path, rows: int) -> tuple[measuring.Cost, measuring.Cost]:
+    """One run on so many questions, and the floor for the same file and the same calls."""
     source = make_direct(place / f"{rows}.jsonl", rows=rows, pictures=rows, kilobytes=KILOBYTES)
-    row_bytes = source.stat().st_size // rows
     with fake() as server:
         line = measuring.snellen_run(
             "perception_bench", server.url, place / f"run{rows}", "--data", str(source),
             "--concurrency", IN_FLIGHT,
         )  # fmt: skip
-        cost = measuring.run(line)
+        ours = measuring.run(line)
+        judging = f"{rows}x{JUDGE_BYTES}"
+        floor = measuring.run(measuring.floor(server.url, IN_FLIGHT, source, judging))
     source.unlink()
-    return cost, row_bytes
-
-
-def bare(rows: int, row_bytes: int) -> measuring.Cost:
-    """The floor for the same calls."""
-    with fake() as server:
-        calls = {row_bytes: rows, JUDGE_BYTES: rows}
-        return measuring.run(measuring.floor(server.url, IN_FLIGHT, calls))
+    return ours, floor
 
 
 def fake() -> FastServer:
