@@ -8,6 +8,7 @@ import re
 import resource
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -187,6 +188,25 @@ class TestInterrupts:
             took_s = time.monotonic() - at
         assert running.returncode == 130
         assert took_s < 4
+
+    def test_ctrl_c_does_not_wait_for_the_first_look_at_an_endpoint(
+        self, benchmark: Path, out: Path
+    ) -> None:
+        """An address that takes connections and says nothing."""
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+            running = start(command(benchmark, url, out))
+            silent.settimeout(20)
+            taken, _ = silent.accept()
+            at = time.monotonic()
+            running.send_signal(signal.SIGINT)
+            running.communicate(timeout=30)
+            taken.close()
+            took_s = time.monotonic() - at
+        assert running.returncode == 130
+        assert took_s < 2.5
 
     def test_ctrl_c_stops_the_models_that_have_not_begun_too(
         self, benchmark: Path, tmp_path: Path

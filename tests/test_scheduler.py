@@ -777,3 +777,10 @@ def test_the_meter_names_the_oldest_call_in_flight() -> None:
     assert found is not None
     assert found[1] == "i0"
     assert 0.01 < found[0] < 1
+
+
+def test_an_interrupt_after_the_last_call_leaves_the_run_complete() -> None:
+    """What was done is done."""
+    scheduler, results = drive(ScriptedClient(lambda _: "ok"), some(3))
+    scheduler.interrupt()
+    assert (scheduler.completed, len(results)) == (True, 3)

@@ -235,7 +235,7 @@ def _check_same(stored: RunSpec, wanted: RunSpec, folder: Path) -> tuple[str, ..
         _, was, now_ = next(f for f in _fields(stored, wanted) if f[0] == changed[0])
         raise RunFolderError(
             f"{folder} holds a run with another {', '.join(changed)} "
-            f"({changed[0]} was {_short(was)}, now {_short(now_)})",
+            f"({_change(changed[0], was, now_)})",
             hint="give the same settings to go on, or another --out to start anew",
         )
     for name, digest in stored.items.items():
@@ -274,6 +274,15 @@ def _plain(value: Any) -> Any:
     import msgspec
 
     return msgspec.to_builtins(value)
+
+
+def _change(name: str, was: Any, now_: Any) -> str:
+    """The first thing inside two values that differs, by its place in them."""
+    if isinstance(was, dict) and isinstance(now_, dict):
+        for key in {**was, **now_}:
+            if was.get(key) != now_.get(key):
+                return _change(f"{name}.{key}", was.get(key), now_.get(key))
+    return f"{name} was {_short(was)}, now {_short(now_)}"
 
 
 def _short(value: Any) -> str:
@@ -439,7 +448,7 @@ def _finish(
     run = Run(
         plan.out, spec, plan.benchmark.items, projector.replies, projector.verdicts, summary=None
     )
-    complete = scheduler.error is None and not scheduler.interrupted
+    complete = scheduler.error is None and scheduler.completed
     status = "complete" if complete else "incomplete"
     summary = summarise(run, status=status, meter=scheduler.meter)
     write_json(plan.out / "summary.json", summary)
@@ -450,7 +459,7 @@ def _finish(
 
 def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) -> int:
     """0 done; 1 hopeless before any verdict; 3 too much unscored or stopped later; 130 Ctrl-C."""
-    if scheduler.interrupted:
+    if scheduler.interrupted and not scheduler.completed:
         return 130
     error = scheduler.error
     if error is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from snellen.client.http import ChatClient
 from snellen.engine import stops
@@ -23,7 +24,15 @@ async def look_ahead(bindings: Mapping[str, Binding], scheduler: Scheduler) -> t
     tell.
     """
     ends = [b for b in bindings.values() if isinstance(b.caller, ChatClient)]
-    answers = await asyncio.gather(*(_listed(b) for b in ends))
+    looking = asyncio.gather(*(_listed(b) for b in ends))
+    halted = asyncio.ensure_future(scheduler.halted.wait())
+    either: set[asyncio.Future[Any]] = {looking, halted}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    halted.cancel()
+    if scheduler.halted.is_set():
+        looking.cancel()
+        return ()
+    answers = looking.result()
     notices: dict[str, None] = {}
     for binding, answer in zip(ends, answers, strict=True):
         endpoint = binding.endpoint

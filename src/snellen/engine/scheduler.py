@@ -174,6 +174,8 @@ class Scheduler:
         self._driving = False
         self._defect: BaseException | None = None
         self._room, self._idle = asyncio.Event(), asyncio.Event()
+        self.halted = asyncio.Event()
+        self.completed = False
 
     async def drive(self, work: Iterable[Work]) -> None:
         """Drives all flows to their end, or until something stops the run."""
@@ -192,8 +194,9 @@ class Scheduler:
         try:
             for work in lots:
                 await self._drain(work)
+            self.completed = not self._stopping
         finally:
-            self._stopping = True
+            self._stopping, self._driving = True, False
             flusher.cancel()
             self._cancel_all()
             await asyncio.gather(flusher, *self._tasks, return_exceptions=True)
@@ -576,6 +579,7 @@ class Scheduler:
         self._stopping = True
         if grace_s is not None and self._driving:
             self._later(grace_s, self._cancel_all)
+        self.halted.set()
         self._room.set()
         self._idle.set()
 
