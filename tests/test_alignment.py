@@ -106,6 +106,15 @@ def test_names_are_compared_without_case(runs):
     assert found.notes == ("rated, but without a run: unseen",)
 
 
+def test_wrong_names_are_told(runs):
+    """With too few rated models the error names the unrated runs and the ratings without a run."""
+    with pytest.raises(UsageError) as caught:
+        align_runs(runs, {"good": 3.0, "faire": 2.0, "por": 1.0})
+    assert "1 of the runs' models have a rating, 3 are needed" in caught.value.message
+    assert "left out: fair, poor" in caught.value.hint
+    assert "without a run: faire, por" in caught.value.hint
+
+
 def test_a_metric_is_chosen(runs):
     """`metrics` chooses rows; an unknown name is refused with the known ones."""
     assert [r.metric for r in align_runs(runs, RATINGS, metrics=["gate_pass"]).rows] == [
@@ -172,6 +181,8 @@ def test_overlap_is_in_the_same_table(runs):
         ("r.csv", "model,elo\na,1200\nb,1100.5\n"),
         ("r.csv", "Rating,Model\n1200,a\n1100.5,b\n"),
         ("r.csv", "a,1200\nb,1100.5\n"),
+        ("r.csv", "model;elo\na;1200\nb;1100.5\n"),
+        ("r.tsv", "model\trating\na\t1200\nb\t1100.5\n"),
         ("r.json", '{"a": 1200, "b": 1100.5}'),
         ("r.json", '[{"name": "a", "score": 1200}, {"Model": "b", "rating": 1100.5}]'),
     ],
@@ -189,7 +200,12 @@ def test_ratings_files(tmp_path, name, text):
         ("", "is empty"),
         ("model,elo\na,high\n", "'high' is no number"),
         ("a,1\na,2\n", "'a' stands twice"),
-        ("a;1\n", "has 1 columns"),
+        ("a\n", "has 1 columns"),
+        ("Model-A,1\nmodel-a,2\n", "'model-a' stands twice"),
+        ('{"a": 1, "a": 2}', "'a' stands twice"),
+        ('{"a": true}', "True is no number"),
+        ("[1, 2]", "row 1: lacks a model or a rating"),
+        ("[[]]", "row 1: lacks a model or a rating"),
         ('[{"model": "a"}]', "lacks a model or a rating"),
         ('{"a": null}', "None is no number"),
         ('{"a": ', "is no JSON"),

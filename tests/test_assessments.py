@@ -10,6 +10,18 @@ WHOLE = (
     "<Assessment>\n<GroupA>\n<Result>true</Result>\n<Result>false</Result>\n</GroupA>\n"
     "<GroupB>\n<Result>true</Result>\n</GroupB>\n</Assessment>"
 )
+
+
+def tags(**groups: tuple[tuple[str, str], ...]) -> str:
+    """An assessment whose results carry ids."""
+    return "".join(
+        f"<Group{name}>"
+        + "".join(f'<Result id="{i}">{value}</Result>' for i, value in results)
+        + f"</Group{name}>"
+        for name, results in groups.items()
+    )
+
+
 CLOSED_A = WHOLE[: WHOLE.index("<GroupB>")]
 
 
@@ -36,6 +48,16 @@ def test_the_protocols_form_is_marked() -> None:
         '{"group_a": [{"id": 2, "pass": false}, {"id": 1, "pass": true}], "group_b": [1]}',
         '{"A1": true, "A2": false, "B1": true}',
         "[true, false, true]",
+        '[{"id": 3, "pass": true}, {"id": 2, "pass": false}, {"id": 1, "pass": true}]',
+        '[{"id": "B1", "pass": true}, {"id": "A2", "pass": false}, {"id": "A1", "pass": true}]',
+        "<Assessment><Result>true</Result><Result>false</Result><Result>true</Result></Assessment>",
+        tags(A=(("A2", "false"), ("A1", "true")), B=(("B1", "true"),)),
+        tags(A=(("1", "false"), ("0", "true")), B=(("0", "true"),)),
+        tags(A=(("1", "true"), ("2", "false")), B=(("3", "true"),)),
+        WHOLE.replace("true", "1.0").replace("false", "0.0"),
+        WHOLE.replace("true", "2. false", 1).replace(">false", ">1. true"),
+        "**Group A:**\n1. True\n1. False\n\n**Group B:**\n1. True",
+        "Group A:\n2. False\n1. True\nGroup B:\n1. True",
         "### Group A\n- True\n- False\n\n### Group B\n- True",
         "Group A (Critical): true, false\nGroup B (Granular): true",
     ],
@@ -79,6 +101,16 @@ def test_what_stands_around_it_does_not_matter(dress: str) -> None:
         ),
         ("[true, false]", "stop", ("wrong_count", "wrong_count")),
         (WHOLE.replace("<Result>", '<Result id="1">'), "stop", ("conflict", None)),
+        (
+            tags(A=(("1", "true"), ("3", "false")), B=(("1", "true"),)),
+            "stop",
+            ("wrong_ids", None),
+        ),
+        (
+            '[{"id": 1, "pass": true}, {"id": 2, "pass": false}, {"id": 4, "pass": true}]',
+            "stop",
+            ("wrong_count", "wrong_count"),
+        ),
     ],
 )
 def test_a_group_is_all_or_nothing(

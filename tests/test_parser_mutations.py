@@ -449,7 +449,7 @@ ASSESSMENT: dict[str, Mutation] = {
     "a cut group is kept": attr(assessments, "read_group", never_cut),
     "last version wins": item(assessments.CHOOSE, "version", lambda versions: versions[-1]),
     "first version wins": item(assessments.CHOOSE, "version", lambda versions: versions[0]),
-    "ids are not used": attr(assessments, "in_order", lambda group, n: group.items),
+    "ids are not used": attr(assessments, "in_order", lambda group: group.items),
     "last of two results wins": attr(assessments, "same_ids", last_id_wins),
     "a non-empty item is true": attr(assessments, "read_boolean", truthy),
     "tags are case-sensitive": attr(assessments, "RESULT", without_case(assessments.RESULT)),

@@ -140,6 +140,11 @@ def align_runs(
     scores |= more or {}
     chosen = _choose(scores, metrics)
     headline = runs[0].protocol.headline
+    if len(matched) < FEWEST:
+        raise UsageError(
+            f"{len(matched)} of the runs' models have a rating, {FEWEST} are needed",
+            hint=_names_hint(runs, external, matched),
+        )
     align_scores(headline, scores[headline], matched)
     rows = []
     for name in chosen:
@@ -203,7 +208,12 @@ def match_names(models: Iterable[str], external: Scores) -> dict[str, float]:
     return {m: folded[m.casefold()] for m in models if m.casefold() in folded}
 
 
-def _notes(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[str]:
+def _names_hint(runs: Sequence[Run], external: Scores, matched: Scores) -> str:
+    unmatched = "; ".join(_unmatched(runs, external, matched))
+    return f"names must be equal but for case: {unmatched}" if unmatched else "give more runs"
+
+
+def _unmatched(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[str]:
     lone = [run.name for run in runs if run.name not in matched]
     if lone:
         yield f"without a rating, left out: {', '.join(lone)}"
@@ -211,6 +221,10 @@ def _notes(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[s
     unused = [name for name in external if name.casefold().strip() not in used]
     if unused:
         yield f"rated, but without a run: {', '.join(unused)}"
+
+
+def _notes(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[str]:
+    yield from _unmatched(runs, external, matched)
     if any(run.spec.judge.fidelity == "low" for run in runs):
         yield "low fidelity: the embedded judge's scores are not evidence about people's ratings"
 
@@ -228,33 +242,39 @@ def read_ratings(path: str | Path) -> dict[str, float]:
         raise DataError(f"cannot be read: {error}", file=file, hint="give a UTF-8 file") from error
     rows = _json_rows(text, file) if text.lstrip()[:1] in ("{", "[") else _csv_rows(text, file)
     ratings: dict[str, float] = {}
+    seen: set[str] = set()
     for number, (name, value) in enumerate(rows, 1):
-        if name in ratings:
-            raise DataError(f"model {name!r} stands twice", file=file, row=number)
+        if name.casefold().strip() in seen:
+            raise DataError(
+                f"model {name!r} stands twice", file=file, row=number, hint="give each model once"
+            )
+        seen.add(name.casefold().strip())
         ratings[name] = _number(value, file, row=number)
     return ratings
 
 
 def _number(value: Any, file: Path, *, row: int) -> float:
     try:
-        number = float(value)
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"the rating {value!r} is no number", file=file, row=row)
+        raise DataError(f"the rating {value!r} is no number", file=file, row=row, hint=_HINT)
     return number
 
 
 def _json_rows(text: str, file: Path) -> list[tuple[str, Any]]:
     try:
-        found = json.loads(text)
+        # Pairs, since of two equal keys a dictionary would keep the last without a word.
+        found = json.loads(text, object_pairs_hook=list)
     except ValueError as error:
-        raise DataError(f"is no JSON: {error}", file=file) from error
-    if isinstance(found, dict):
-        return [(str(name), value) for name, value in found.items()]
-    rows = []
+        raise DataError(f"is no JSON: {error}", file=file, hint=_HINT) from error
+    if text.lstrip().startswith("{"):
+        return list(found)
+    rows: list[tuple[str, Any]] = []
     for number, row in enumerate(found, 1):
-        fields = row if isinstance(row, dict) else {}
+        is_object = isinstance(row, list) and all(isinstance(pair, tuple) for pair in row)
+        fields = dict(row) if is_object else {}
         name, rating = (_first(fields, names) for names in (MODEL_NAMES, RATING_NAMES))
         if name is None or rating is None:
             raise DataError("lacks a model or a rating", file=file, row=number, hint=_HINT)
@@ -271,7 +291,10 @@ def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _csv_rows(text: str, file: Path) -> list[tuple[str, Any]]:
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(row)]
+    first = text.lstrip().split("\n", 1)[0]
+    mark = max(",;\t", key=first.count)
+    lines = csv.reader(text.splitlines(), delimiter=mark)
+    rows = [[cell.strip() for cell in row] for row in lines if any(row)]
     if not rows:
         raise DataError("the file is empty", file=file, hint=_HINT)
     head = [cell.casefold() for cell in rows[0]]
@@ -336,7 +359,8 @@ def alignment_table(alignment: Alignment) -> Table:
     )
     columns = ("Metric", "Pearson [95%] p", "Spearman [95%] p", "Kendall [95%] p", "Models")
     notes = (
-        "in brackets: intervals by Fisher's transformation, none at a correlation of exactly 1; "
+        "in brackets: intervals by Fisher's transformation, none at a correlation of exactly 1 or "
+        "for fewer than four models (Kendall: five); "
         "p: two-sided, by permutation",
         *alignment.notes,
     )

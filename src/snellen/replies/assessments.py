@@ -58,7 +58,10 @@ RESULT = re.compile(
     re.I,
 )
 _ID = re.compile(r"\b(?:id|n|no|number|index|rubric)\s*=\s*[\"']?\s*([\w.-]+)", re.I)
-_ITEM_NUMBER = re.compile(r"^\s*[(\[]?(?:[AB]|R|rubric\s*)?\d{1,3}\s*[.):\]-]\s*(?=\S)", re.I)
+_ITEM_NUMBER = re.compile(
+    r"^\s*[(\[]?(?P<id>(?:[AB]|R|rubric\s*)?\d{1,3})\s*(?:[):\]-]|\.(?!\d))\s*(?=\S)", re.I
+)
+_NUMBERED = re.compile(r"[a-z]{0,9}[\s_.-]?[ab]?[\s_.-]?(\d{1,3})", re.I)
 _HEADING = re.compile(
     r"^\W*group[\s_-]*(?P<name>[ab])\b(?:[^\n:]*:|[^\n\w]*$|\s*\([^)\n]*\)\W*$)", re.I | re.M
 )
@@ -74,16 +77,31 @@ def read_tags(text: str) -> Found:
         for match in _GROUP.finditer(block):
             exact = bool(blocks) and _EXACT.fullmatch(match[0]) is not None
             found.setdefault(match["name"].lower(), []).append(_read_group(match, exact=exact))
+    if not found:
+        flat = (_results_in(block) for block in blocks)
+        return {"": kept} if (kept := [group for group in flat if group.items]) else {}
     return found
 
 
 def _read_group(group: re.Match[str], *, exact: bool) -> Group:
-    results = list(RESULT.finditer(group["body"] or ""))
     closed = group["body"] is None or group["end"] != ""
-    items = tuple(_ITEM_NUMBER.sub("", (m["body"] or "").strip()) for m in results)
+    return replace(_results_in(group["body"] or ""), closed=closed, exact=exact)
+
+
+def _results_in(text: str) -> Group:
+    results = list(RESULT.finditer(text))
     named = [_ID.search(m["attributes"]) for m in results]
+    group = _numbered([(m["body"] or "").strip() for m in results])
     ids = tuple(m[1] for m in named if m)
-    return Group(items, ids if len(ids) == len(items) else (), closed, exact)
+    return replace(group, ids=ids) if ids and len(ids) == len(results) else group
+
+
+def _numbered(lines: Sequence[str]) -> Group:
+    """Items, with the numbers that they begin with as ids if each has one of its own."""
+    numbers = [_ITEM_NUMBER.match(line) for line in lines]
+    ids = tuple(m["id"] for m in numbers if m)
+    items = tuple(_ITEM_NUMBER.sub("", line) for line in lines)
+    return Group(items, ids if len(set(ids)) == len(items) else ())
 
 
 def read_json(text: str) -> Found:
@@ -161,11 +179,10 @@ def read_headings(text: str) -> Found:
     ends = [m.start() for m in heads[1:]] + [len(text)]
     found: Found = {}
     for head, end in zip(heads, ends, strict=False):
-        lines = [undress(line) for line in text[head.end() : end].split("\n") if line.strip()]
+        lines = [line for raw in text[head.end() : end].split("\n") if (line := undress(raw))]
         if len(lines) == 1:
             lines = re.split(r"\s*[,;]\s*", lines[0])
-        items = tuple(_ITEM_NUMBER.sub("", line) for line in lines)
-        found.setdefault(head["name"].lower(), []).append(Group(items))
+        found.setdefault(head["name"].lower(), []).append(_numbered(lines))
     return found
 
 
@@ -176,11 +193,26 @@ ASSESSMENT_STEPS: dict[str, Callable[[str], Found]] = {
 }
 
 
-def in_order(group: Group, n: int) -> Sequence[Any]:
-    """The items in the order of the rubrics: ids that are a permutation of 1..n put them there."""
-    numbers = [int(i) if i.isdecimal() else 0 for i in group.ids]
-    if sorted(numbers) != list(range(1, n + 1)) or len(numbers) != len(group.items):
+def numbers_of(group: Group) -> list[int] | None:
+    """The numbers in a group's ids (`2`, `A2`, `rubric_2`); None unless every id is one."""
+    found = [_NUMBERED.fullmatch(i.strip()) for i in group.ids]
+    return [int(m[1]) for m in found if m] if found and all(found) else None
+
+
+def in_order(group: Group) -> Sequence[Any] | None:
+    """The items in the order of the rubrics, as numbered ids put them; None if a number is missing.
+
+    Numbers may begin anywhere: at 0, at 1, or where the other group's ended. Other ids say nothing
+    about the order.
+
+    >>> in_order(Group((False, True), ("A2", "A1")))
+    [True, False]
+    """
+    numbers = numbers_of(group)
+    if numbers is None or len(numbers) != len(group.items):
         return group.items
+    if max(numbers) - min(numbers) != len(numbers) - 1:
+        return None
     return [item for _, item in sorted(zip(numbers, group.items, strict=True), key=lambda p: p[0])]
 
 
@@ -192,7 +224,10 @@ def read_group(group: Group, n: int, finish_reason: str | None = None) -> Parsed
         return same_ids(group, n)
     if len(group.items) != n or not (group.apart or n == 0):
         return unread("wrong_count", f"{len(group.items)} results for {n} rubrics")
-    read = [read_boolean(item) for item in in_order(group, n)]
+    ordered = in_order(group)
+    if ordered is None:
+        return unread("wrong_ids", f"results for {', '.join(group.ids)} of {n} rubrics")
+    read = [read_boolean(item) for item in ordered]
     bad = next((p for p in read if p.value is None), None)
     if bad is not None:
         return unread("unreadable_item", f"{bad.reason}: {bad.note}".strip(": "))
@@ -233,23 +268,31 @@ def _split_flat(found: Found, n_a: int, n_b: int) -> Found:
 
 
 def _cut(group: Group, n_a: int, n_b: int) -> tuple[Group, Group]:
+    names = [i.strip().lower()[:1] for i in group.ids]
+    by_name = bool(names) and set(names) <= {"a", "b"}
+    if not by_name and len(set(group.ids)) == len(group.items):
+        ordered = in_order(group)
+        group = replace(group, apart=False) if ordered is None else Group(tuple(ordered))
     rows = list(zip(group.ids or ("",) * len(group.items), group.items, strict=True))
-    first = [i.strip().lower()[:1] for i, _ in rows]
-    if group.ids and set(first) <= {"a", "b"}:
-        sides = [letter == "a" for letter in first]
-    else:
-        order = list(dict.fromkeys(i for i, _ in rows)) if group.ids else []
-        places = [order.index(i) if order else at for at, (i, _) in enumerate(rows)]
-        sides = [place < n_a for place in places]
-        if max(places, default=-1) + 1 != n_a + n_b:
-            whole = replace(group, apart=False)
-            return whole, whole
+    places = _places(group)
+    if not group.apart or (not by_name and max(places, default=-1) + 1 != n_a + n_b):
+        whole = replace(group, ids=(), apart=False)
+        return whole, whole
+    sides = [name == "a" for name in names] if by_name else [place < n_a for place in places]
     parts = [
         [r for r, side in zip(rows, sides, strict=True) if side is wanted]
         for wanted in (True, False)
     ]
     made = [Group(tuple(v for _, v in p), tuple(i for i, _ in p if group.ids)) for p in parts]
     return made[0], made[1]
+
+
+def _places(group: Group) -> list[int]:
+    """The place of each item; items of one id share the place of the first."""
+    if not group.ids:
+        return list(range(len(group.items)))
+    order = list(dict.fromkeys(group.ids))
+    return [order.index(i) for i in group.ids]
 
 
 def parse_assessment(
