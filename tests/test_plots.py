@@ -271,10 +271,19 @@ def test_domains_weigh_each_picture_once(tmp_path: Path) -> None:
     assert sum(tree["Pets & Animals"].values()) == pytest.approx(1.0)
 
 
+def test_sub_domains_of_ones_own_keep_their_names(tmp_path: Path) -> None:
+    """Names that the taxonomy lacks go to the picture's only domain, else to `other`."""
+    item = reading_run(tmp_path).items[0]
+    own = replace(item, groups={"l1": ("Sports",), "l2": ("Curling",)})
+    assert domain_weights([own]) == {"Sports": {"Curling": 1.0}}
+    unclear = replace(item, groups={"l1": ("Sports", "Home"), "l2": ("Curling",)})
+    assert domain_weights([unclear]) == {"Sports": {"other": 1.0}, "Home": {"other": 1.0}}
+
+
 def test_reliability_states_its_error() -> None:
     """The diagram names the expected calibration error and how many answers it holds."""
     found = calibration([0.9, 0.9, 0.6, 0.6], [True, True, True, False])
-    assert "ECE 0.100\nn = 4" in words(reliability(found))
+    assert "ECE 0.100, n = 4" in words(reliability(found))
 
 
 def test_run_never_imports_matplotlib() -> None:

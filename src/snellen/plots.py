@@ -217,10 +217,11 @@ def domain_weights(items: Sequence[Item]) -> dict[str, dict[str, float]]:
     parents = _parents()
     tree: dict[str, dict[str, float]] = {}
     for item in items:
-        below = item.groups.get("l2", ())
-        for domain in item.groups.get("l1", ()):
-            known = [name for name in below if domain in parents.get(name, (domain,))]
-            own = [name for name in known if name in parents] or ["other"]
+        domains, below = item.groups.get("l1", ()), item.groups.get("l2", ())
+        # A name from outside the taxonomy has its place only where there is no choice.
+        unlisted = domains if len(domains) == 1 else ()
+        for domain in domains:
+            own = [n for n in below if domain in parents.get(n, unlisted)] or ["other"]
             for name in own:
                 part = tree.setdefault(domain, {})
                 part[name] = part.get(name, 0.0) + 1 / len(own)

@@ -37,9 +37,7 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
         model=run.spec.model.name,
         judge=run.spec.judge.name,
         status=status,
-        counts=replace(
-            count(run.items, run.verdicts, table), bad_rows=len(run.spec.skipped_rows)
-        ),
+        counts=replace(count(run.items, run.verdicts, table), bad_rows=len(run.spec.skipped_rows)),
         metrics=values_of(tally, fidelity=fidelity, any_scored=_any_scored(table)),
         by=by,
         usage=usage_of(meter),
@@ -222,6 +220,11 @@ def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
     if run.spec.skipped_rows:
         notes.append(f"{len(run.spec.skipped_rows)} bad rows of the data were left out")
     notes += reading_notes.reading_notes(run)
+    if "calibration" in extra:
+        found = extra["calibration"]
+        notes.append(
+            f"expected calibration error of the judge: {found['ece']:.3f} (n={found['n']})"
+        )
     if run.spec.protocol == "rubric":
         notes += gating.gate_notes(extra)
     if "judge_check" in extra:

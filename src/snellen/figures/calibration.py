@@ -59,10 +59,16 @@ def reliability(found: Calibration) -> Figure:
                 color=COLOURS[1], linewidth=0.8, alpha=0.8,
             )  # fmt: skip
         n = sum(b.n for b in filled)
-        upper.text(2, 97, f"ECE {found.ece:.3f}\nn = {n:,}", va="top", fontsize=SMALL)
+        # Above the axes: a judge's line may go anywhere inside.
+        upper.text(
+            1.0, 1.04, f"ECE {found.ece:.3f}, n = {n:,}", transform=upper.transAxes, ha="right",
+            fontsize=SMALL,
+        )  # fmt: skip
         upper.set(xlim=(0, 100), ylim=(0, 100), ylabel="Right, %")
         upper.grid(visible=True)
-        upper.legend(loc="lower right")
+        upper.legend(
+            loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2, columnspacing=1.0
+        )
         width = 100 / len(found.bins)
         lower.bar(
             [100 * (b.low + b.high) / 2 for b in found.bins], [b.n for b in found.bins],
