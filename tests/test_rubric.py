@@ -24,6 +24,7 @@ from snellen.flows import run_by_hand
 from snellen.protocols import rubric
 from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS, RubricOptions, audit_item
 from snellen.records import CallFailure, Image, Item, Probe, Reply, RubricTask, Verdict
+from snellen.report.page import sections_of, tables_of
 from snellen.tallies import probe_table
 
 
@@ -412,3 +413,15 @@ def test_proposers_are_a_breakdown(tmp_path):
     by = run.summary.by
     assert {k: v["atomic_acc"].value for k, v in by["proposer"].items()} == {"p1": 1.0, "p2": 0.5}
     assert list(by["jurors"]) == ["j1, j2"]
+    # A gate belongs to an image: a proposer, whose statements are some of its, has none.
+    for dimension in ("proposer", "jurors"):
+        assert {frozenset(m) for m in by[dimension].values()} == {
+            frozenset({"atomic_acc", "must_right_acc", "easy_wrong_acc"})
+        }
+    compared = snellen.compare([run, run], metrics=["score", "atomic_acc"])
+    assert list(compared.metric("atomic_acc").pairs[0].by) == ["category", "proposer", "jurors"]
+    assert list(compared.metric("score").pairs[0].by) == ["category"]
+    [section] = sections_of([run], with_charts=False)
+    table = tables_of(section)["by-proposer"]
+    assert table.title == "Atomic % by proposer"
+    assert table.rows[0][1].startswith("100.0")

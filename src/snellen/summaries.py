@@ -154,7 +154,8 @@ def _breakdowns(
             part = table.where(mask)
             tally = run.protocol.tally(part, run.replies)
             # A part in which nothing was skipped could give more than the whole run.
-            metrics = tuple(metric for metric in tally.metrics if metric.name in names)
+            kept = run.protocol.metrics_by(dimension, names)
+            metrics = tuple(metric for metric in tally.metrics if metric.name in kept)
             tally = replace(tally, metrics=metrics)
             by[dimension][label] = values_of(
                 tally,
@@ -215,7 +216,9 @@ def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
             "low fidelity: the embedded judge read these replies; its numbers must not be "
             "compared with published ones"
         )
-    if tally.n_clusters < stats.FEW_CLUSTERS:
+    if tally.n_clusters < 2:
+        notes.append("one image alone tells nothing about others: there are no intervals")
+    elif tally.n_clusters < stats.FEW_CLUSTERS:
         notes.append(f"few images: intervals over {tally.n_clusters} images are rough")
     if run.spec.skipped_rows:
         notes.append(f"{len(run.spec.skipped_rows)} bad rows of the data were left out")

@@ -434,12 +434,17 @@ def _effects(parts: _Parts, number: int, metric: str) -> dict[str, dict[str, Eff
 
 
 def _parts(group: _Group, metrics: Sequence[str]) -> dict[str, dict[str, _Differences]]:
+    protocol = group.sides[0].protocol
     return {
         dimension: {
-            label: _part(group, [side.masks[dimension][label] for side in group.sides], metrics)
+            label: _part(
+                group,
+                [side.masks[dimension][label] for side in group.sides],
+                protocol.metrics_by(dimension, metrics),
+            )
             for label in _labels(group, dimension)
         }
-        for dimension in group.sides[0].protocol.dimensions
+        for dimension in protocol.dimensions
     }
 
 

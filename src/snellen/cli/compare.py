@@ -117,14 +117,15 @@ def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
     from snellen.analysis import comparison_tables
     from snellen.errors import UsageError
 
-    yield from comparison_tables.tables_of(comparison)
-    available = comparison.metrics[0].pairs[0].by
+    available = dict.fromkeys(d for metric in comparison.metrics for d in metric.pairs[0].by)
     for dimension in words["dimensions"]:
         if dimension not in available:
             raise UsageError(
                 f"these runs have no dimension `{dimension}`",
                 hint=f"there are: {', '.join(available) or 'none'}",
             )
+    yield from comparison_tables.tables_of(comparison)
+    for dimension in words["dimensions"]:
         yield from comparison_tables.breakdown_tables(comparison, dimension)
     if words["flips"]:
         yield from comparison_tables.flip_tables(comparison, words["flips"])

@@ -5,8 +5,8 @@ On disk there are three; a benchmark may have a variant of its own, such as Capt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from snellen.flows import Flow
 from snellen.protocols import captionqa, direct, reading, rubric
@@ -26,7 +26,8 @@ class Protocol:
     """How a protocol is tallied, and the type of its options.
 
     `headline` is its first number; `judge_temperature` and `judge_max_tokens` are the judge's
-    defaults.
+    defaults. `partial` holds the dimensions that divide the probes of one item, each with the
+    metrics that mean something over a part of them: an item has one gate, a proposer has none.
     """
 
     name: str
@@ -36,6 +37,16 @@ class Protocol:
     judge_temperature: float
     judge_max_tokens: int
     options: type[Options]
+    partial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def metrics_by(self, dimension: str, names: Collection[str]) -> list[str]:
+        """Those of some metrics that have a meaning for one label of a dimension.
+
+        >>> PROTOCOLS["rubric"].metrics_by("proposer", ["score", "atomic_acc"])
+        ['atomic_acc']
+        """
+        kept = self.partial.get(dimension, names)
+        return [name for name in names if name in kept]
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
@@ -65,6 +76,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         judge_temperature=0.0,
         judge_max_tokens=16384,
         options=RubricOptions,
+        partial=dict.fromkeys(("proposer", "jurors"), rubric.STATEMENT_METRICS),
     ),
     "direct": Protocol(
         "direct",

@@ -332,6 +332,8 @@ METRICS: tuple[Metric, ...] = (
     EASY_AVG,
     GAP,
 )
+# Those that need no gate.
+STATEMENT_METRICS = ("atomic_acc", "must_right_acc", "easy_wrong_acc")
 GATE_FIRST_METRICS: tuple[Metric, ...] = (
     SCORE,
     GATE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -99,7 +99,34 @@ def sections_of(
         title = kin[1] + (f", {kin[4]} control" if kin[4] else "")
         charts = charts_of(same, regions=regions) if with_charts else ()
         sections.append(Section(f"s{number}", title, same, charts))
+    for distinction in (_judge_of, _items_of, _number_of):
+        sections = _told_apart(sections, distinction)
     return tuple(sections)
+
+
+def _told_apart(sections: list[Section], distinction: Callable[[Section], str]) -> list[Section]:
+    """The same sections, those of one title with what tells them apart behind it."""
+    same: dict[str, list[str]] = {}
+    for section in sections:
+        same.setdefault(section.title, []).append(distinction(section))
+    return [
+        replace(section, title=f"{section.title}, {distinction(section)}")
+        if len(set(same[section.title])) > 1
+        else section
+        for section in sections
+    ]
+
+
+def _judge_of(section: Section) -> str:
+    return f"judge {section.runs[0].spec.judge.name}"
+
+
+def _items_of(section: Section) -> str:
+    return tables.counted(max(len(run.items) for run in section.runs), "item")
+
+
+def _number_of(section: Section) -> str:
+    return f"section {section.anchor.removeprefix('s')}"
 
 
 def _kin(run: Run) -> tuple[str, ...]:
@@ -183,7 +210,7 @@ def write_report(
 def _stem(section: Section, sections: Sequence[Section]) -> str:
     """How the file names of a section begin; sections of one title get their number."""
     stem = stem_of(section.title) or section.anchor
-    twice = sum(other.title == section.title for other in sections) > 1
+    twice = sum(stem_of(other.title) == stem_of(section.title) for other in sections) > 1
     return f"{stem}-{section.anchor}-" if twice else f"{stem}-"
 
 
@@ -216,11 +243,16 @@ def tables_of(section: Section) -> dict[str, Table]:
         "readings": boards.readings_across(runs),
     }
     for dimension in _dimensions(runs):
-        headline = runs[0].protocol.headline
-        found[f"by-{dimension}"] = boards.across(runs, dimension, headline)
+        found[f"by-{dimension}"] = boards.across(runs, dimension, _first_metric(runs, dimension))
     if runs[0].spec.protocol == "rubric":
         found |= {f"study-{stem_of(t.title)}": t for t in study_tables(runs)}
     return found | {"counts": tables.counts_table(runs), "usage": boards.usage_table(runs)}
+
+
+def _first_metric(runs: Sequence[Run], dimension: str) -> str:
+    """The headline, or what stands in for it where it has no meaning."""
+    protocol = runs[0].protocol
+    return protocol.partial.get(dimension, (protocol.headline,))[0]
 
 
 def _dimensions(runs: Sequence[Run]) -> list[str]:
@@ -262,8 +294,9 @@ def _overview(sections: Sequence[Section]) -> Html:
 def _section(section: Section) -> Html:
     counts = [summary_of(run).counts for run in section.runs]
     lead = (
-        f"{len(section.runs)} {'model' if len(section.runs) == 1 else 'models'}, "
-        f"{max(c.items for c in counts):,} items, {max(c.probes for c in counts):,} probes; "
+        f"{tables.counted(len(section.runs), 'model')}, "
+        f"{tables.counted(max(c.items for c in counts), 'item')}, "
+        f"{tables.counted(max(c.probes for c in counts), 'probe')}; "
         f"judge {section.runs[0].spec.judge.name}"
     )
     kicker = element("p", text(f"{section.runs[0].spec.protocol} protocol"), class_="kicker")
@@ -271,7 +304,7 @@ def _section(section: Section) -> Html:
         kicker,
         element("h2", text(section.title)),
         element("p", text(lead), class_="lead"),
-        element("p", text(PROTOCOL_WORDS[section.runs[0].spec.protocol])),
+        element("p", text(PROTOCOL_WORDS[section.runs[0].protocol.name])),
         _warnings(section),
         element("h3", text("Leaderboard")),
         table_element(_leaderboard(section), low=section.low),
@@ -297,12 +330,8 @@ def _leaderboard(section: Section) -> Table:
 
 def _warnings(section: Section) -> Html:
     """What a reader must know before believing a number, above all low fidelity."""
-    notes = dict.fromkeys(tables.told([(run.name, summary_of(run)) for run in section.runs]))
-    notes.update(
-        (f"{run.name}: the run is {summary_of(run).status}, its numbers are not final", None)
-        for run in section.runs
-        if summary_of(run).status != "complete"
-    )
+    summaries = [(run.name, summary_of(run)) for run in section.runs]
+    notes = dict.fromkeys([*tables.told(summaries), *tables.unfinished(summaries)])
     return join(
         element("p", text(note), class_="warning low" if "low fidelity" in note else "warning")
         for note in notes
@@ -381,17 +410,12 @@ def _figure(chart: Chart) -> Html:
 
 
 def _breakdowns(section: Section) -> Html:
-    headline = section.runs[0].protocol.headline
-    headline_title = tables.title_of(headline)
-    parts = [
-        element(
-            "details",
-            element("summary", text(f"{headline_title} by {boards.dimension_title(dimension)}")),
-            table_element(boards.across(section.runs, dimension, headline), low=section.low),
-            open=k == 0,
-        )
-        for k, dimension in enumerate(_dimensions(section.runs))
-    ]
+    parts = []
+    for k, dimension in enumerate(_dimensions(section.runs)):
+        table = boards.across(section.runs, dimension, _first_metric(section.runs, dimension))
+        summary = element("summary", text(table.title))
+        drawn = table_element(table, low=section.low)
+        parts.append(element("details", summary, drawn, open=k == 0))
     return join([element("h3", text("Breakdowns")), *parts]) if parts else Html("")
 
 
