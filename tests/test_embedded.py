@@ -193,7 +193,7 @@ def test_a_foreign_caption_is_refused_with_its_language(
     """Text that the judge cannot read becomes unscored, and the message says what to use."""
     for task in (ReadTask(text, "What color is it?", COLOURS), RubricTask(text, ("A cat.",), ())):
         failure = refusal_of(judge, task)
-        assert failure.kind == "bad_parameter"
+        assert failure.kind == "language"
         assert language in failure.message
         assert "--judge" in failure.message
 
@@ -217,6 +217,9 @@ def test_a_foreign_question_and_a_foreign_answer_are_refused(judge: EmbeddedJudg
     for task in (
         ReadTask(CAPTION, "猫是什么颜色的?", COLOURS),
         GradeTask("What does it show?", "a cat", "一只橙色的猫"),
+        GradeTask(
+            "Which of the four?", "B", "Auf dem Bild ist eine Katze, die auf der Matte liegt"
+        ),
         GradeTask("Что на картинке?", "a cat", "a cat"),
     ):
         assert "reads English only" in refusal_of(judge, task).message

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from snellen.errors import DataError
 from snellen.flows import (
     add_usage,
     again,
@@ -13,9 +14,10 @@ from snellen.flows import (
     ask_model,
     failed_reason,
     given_rows,
+    match_given,
     run_by_hand,
 )
-from snellen.records import Answer, CallFailure, Image, Message, Reply, Request, Usage
+from snellen.records import Answer, CallFailure, Image, Item, Message, Reply, Request, Usage
 from snellen.replies import Parsed
 
 REQUEST = Request("judge", (Message("user", ("Which?",)),), "verdict", probe="q1", lead="x")
@@ -112,6 +114,37 @@ def test_given_replies_ask_nobody() -> None:
     assert (found.reply, found.repeat) == ("A bus.", 2)
     missing = run_by_hand(ask_model(request, "b", given=given), nobody)
     assert failed_reason(missing) == "model_no_reply"
+
+
+ITEMS = tuple(Item(name, (), ()) for name in ("a", "b", "c", "d"))
+
+
+@pytest.mark.parametrize(
+    ("ids", "notices"),
+    [
+        ("abcd", ()),
+        ("abcdx", ("not used: 1 replies to no item of this run ('x')",)),
+        ("bcd", ("1 of 4 items have no reply ('a')",)),
+        (
+            "axyzw",
+            (
+                "not used: 4 replies to no item of this run ('w', 'x', 'y', ...)",
+                "3 of 4 items have no reply ('b', 'c', 'd')",
+            ),
+        ),
+        ("", ("4 of 4 items have no reply ('a', 'b', 'c', ...)",)),
+    ],
+)
+def test_replies_and_items_without_each_other_are_told(ids: str, notices: tuple[str, ...]) -> None:
+    """Neither an id that was mistyped nor an item that was forgotten stays unnoticed."""
+    assert match_given(ITEMS, given_rows(dict.fromkeys(ids, "A bus."))) == notices
+
+
+def test_replies_to_nothing_at_all_are_refused() -> None:
+    """A file that is for another benchmark, or in another form, is an error with an example."""
+    with pytest.raises(DataError, match="found 'caption', expected for example 'a'"):
+        match_given(ITEMS, given_rows({"id": "a", "caption": "A bus."}))
+    assert match_given(ITEMS, None) == ()
 
 
 def test_unknown_counts_stay_unknown_when_usages_are_added() -> None:

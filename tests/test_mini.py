@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections import Counter, defaultdict
@@ -12,9 +13,12 @@ import pytest
 
 import snellen
 from snellen.bundle import CAPTIONERS, MINI, bundled_replies, labels
+from snellen.flows import given_rows
+from snellen.planning import RunRequest, make_plan
 from snellen.readers import load_benchmark
 from snellen.readers.replies import load_replies
 from snellen.results import Run, load_run
+from snellen.runs import execute
 from snellen.tokens import count_tokens
 
 CATEGORIES = {
@@ -204,3 +208,24 @@ def test_torn_last_lines_are_dropped(run: Run) -> None:
     torn = load_run(run.folder)
     assert torn.replies == whole.replies
     assert torn.verdicts == whole.verdicts
+
+
+def test_replies_in_other_languages_are_unscored_and_told(tmp_path: Path) -> None:
+    """However many come first, those in English are scored, and the way out is named."""
+    strange = [
+        "图中没有人,只有一只橙色的猫坐在垫子上",
+        "Auf dem Bild ist eine Katze, die auf der Matte liegt und in die Kamera schaut",
+        "На картинке изображена кошка, которая лежит на ковре",
+    ]
+    items = load_benchmark("mini-direct").items
+    replies = {item.id: strange[k % 3] if k < 20 else "two" for k, item in enumerate(items)}
+    plan = make_plan(
+        RunRequest("mini-direct", tmp_path / "run", replies=given_rows(replies), judge="embedded")
+    )
+    finished = asyncio.run(execute(plan))
+    counts = finished.summary.counts
+    assert counts.unscored_by_reason == {"judge_language": 20}
+    assert (counts.scored, finished.error, finished.exit_code) == (len(items) - 20, None, 3)
+    [notice] = finished.notices
+    assert "20 probes" in notice
+    assert "--judge NAME --judge-url URL" in notice

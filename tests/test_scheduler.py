@@ -269,7 +269,7 @@ class TestRetries:
         assert at[1] - at[0] >= 0.2
 
     @pytest.mark.parametrize(
-        "kind", ["context_length", "content_filter", "input_error", "bad_parameter"]
+        "kind", ["context_length", "content_filter", "input_error", "language", "bad_parameter"]
     )
     def test_what_would_fail_again_is_asked_once(self, kind: FailureKind) -> None:
         """No second try, and the others finish."""
@@ -379,6 +379,18 @@ class TestStops:
         scheduler, results = drive(client, [(n, 0, caption(n)) for n in "abc"], concurrency=2)
         assert scheduler.error is None
         assert all(isinstance(a, Reply) for a in results["b"] + results["c"])
+
+    @pytest.mark.parametrize(
+        "kind", ["context_length", "content_filter", "input_error", "language"]
+    )
+    def test_failures_of_items_are_no_streak(self, kind: FailureKind) -> None:
+        """However many items are alike in what is wrong with them, the rest is asked."""
+        client = ScriptedClient(
+            lambda r: CallFailure(kind, "no") if len(client.seen) <= 30 else Reply("ok")
+        )
+        scheduler, results = drive(client, some(40), concurrency=2)
+        assert scheduler.error is None
+        assert sum(isinstance(r, Reply) for r in results.values()) == 10
 
     def test_an_endpoint_that_dies_on_the_way_stops_the_run(self) -> None:
         """After answers, twice as many failures in a row as calls in flight."""

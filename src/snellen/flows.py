@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from snellen.records import Answer, CallFailure, Message, Reply, ReplyRow, Request, Usage
+from snellen.errors import DataError
+from snellen.records import Answer, CallFailure, Item, Message, Reply, ReplyRow, Request, Usage
 from snellen.replies import Parsed, blank_reason
 
 R = TypeVar("R")
@@ -161,3 +162,32 @@ def given_rows(replies: Mapping[str, str]) -> dict[tuple[str, int], ReplyRow]:
     'empty'
     """
     return {(name, 0): reply_row(Reply(text), name) for name, text in replies.items()}
+
+
+def match_given(items: Sequence[Item], given: Given | None) -> tuple[str, ...]:
+    """Notices of replies that exist for no item, and of items that none exists for.
+
+    Raises:
+        DataError: there are replies, and not one of them is for any item.
+    """
+    if given is None:
+        return ()
+    known = {item.id for item in items}
+    found = {name for name, _ in given}
+    if found and known.isdisjoint(found):
+        raise DataError(
+            f"none of the {len(found)} given replies has the id of an item: found "
+            f"{min(found)!r}, expected for example {items[0].id!r}",
+            hint='rows are {"id", "reply"}; ids are those of `image_id`, `id` or `index`',
+        )
+    strange, missing = sorted(found - known), [i.id for i in items if i.id not in found]
+    notices = []
+    if strange:
+        notices.append(f"not used: {len(strange)} replies to no item of this run ({_few(strange)})")
+    if missing:
+        notices.append(f"{len(missing)} of {len(items)} items have no reply ({_few(missing)})")
+    return tuple(notices)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")

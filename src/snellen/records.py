@@ -139,6 +139,7 @@ FailureKind = Literal[
     "bad_parameter",
     "bad_reply",
     "input_error",
+    "language",
     "budget",
     "stopped",
 ]

@@ -18,7 +18,7 @@ from snellen.engine.meters import Meter
 from snellen.engine.preflight import look_ahead
 from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
 from snellen.errors import EndpointError, RunFolderError, SnellenError
-from snellen.flows import Flow
+from snellen.flows import Flow, match_given
 from snellen.journal import AppendFile, Journal, now, read_rows
 from snellen.media import PictureRules
 from snellen.protocols import Options, flow
@@ -314,6 +314,7 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
             stack.push_async_callback(binding.caller.close)
         if plan.cache is not None:
             stack.callback(plan.cache.close)
+        unmatched = match_given(plan.benchmark.items, plan.options.given)
         with _writing(plan.out):
             spec, notices = open_folder(spec_of(plan), plan.out)
             journal = stack.enter_context(Journal(plan.out))
@@ -330,7 +331,7 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
         projector.meter = scheduler.meter
         scheduler.meter.probes = plan.repeats * sum(len(i.probes) for i in plan.benchmark.items)
         with _interruptible(scheduler):
-            notices += _torn_notices(journal.torn + projector.torn)
+            notices += unmatched + _torn_notices(journal.torn + projector.torn)
             if not journal.n_stored:
                 notices += await look_ahead(plan.bindings, scheduler)
             try:
@@ -453,8 +454,18 @@ def _finish(
     summary = summarise(run, status=status, meter=scheduler.meter)
     write_json(plan.out / "summary.json", summary)
     code = exit_code(summary, scheduler, max_unscored=plan.max_unscored)
+    notices += _language_notices(summary.counts.unscored_by_reason.get("judge_language", 0))
     run = replace(run, summary=summary)
     return Finished(plan.out, summary, code, scheduler.error, notices, run)
+
+
+def _language_notices(n_probes: int) -> tuple[str, ...]:
+    if not n_probes:
+        return ()
+    return (
+        f"{n_probes} probes are unscored, since the embedded judge reads English only: "
+        "use a judge behind a URL (--judge NAME --judge-url URL)",
+    )
 
 
 def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) -> int:

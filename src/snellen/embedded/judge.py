@@ -6,6 +6,7 @@ It never reads prompts: a request brings its structured question in `Request.tas
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
@@ -209,14 +210,23 @@ def _refuse(task: Task) -> CallFailure | None:
         case GradeTask(question=question, reference=reference, answer=answer):
             parts = {"question": question}
             # Signs that are the same are the same in any language.
-            if normalise(reference) not in normalise(answer):
+            if not _quotes(normalise(answer), normalise(reference)):
                 parts |= {"reference": reference, "answer": answer}
     for name, text in parts.items():
         language = foreign_language(text)
         if language is not None:
             return CallFailure(
-                "bad_parameter",
+                "language",
                 f"the {name} is in {language}, and the embedded judge reads English only; "
                 "use a judge behind a URL (--judge NAME --judge-url URL)",
             )
     return None
+
+
+def _quotes(text: str, words: str) -> bool:
+    """Whether a text has the words; Latin ones as whole words, since "b" is no part of "bild"."""
+    if not words.isascii():
+        return words in text
+    # Chinese and Japanese write Latin words without spaces around them.
+    latin = "[0-9a-zß-ɏ]"
+    return re.search(f"(?<!{latin}){re.escape(words)}(?!{latin})", text) is not None

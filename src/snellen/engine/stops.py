@@ -11,7 +11,7 @@ from snellen.records import CallFailure
 from snellen.settings import Endpoint
 
 # Failures that say something about one item and nothing about the endpoint.
-ITEM_FAILURES = frozenset({"input_error", "context_length", "content_filter"})
+ITEM_FAILURES = frozenset({"input_error", "language", "context_length", "content_filter"})
 
 
 @dataclass(slots=True)
