@@ -9,7 +9,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -28,9 +27,11 @@ SYNC_EVERY_S = 5.0
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class CallRow:
-    """One finished call: its address, its request key, and its reply or failure."""
+class CallRow(msgspec.Struct, frozen=True):
+    """One finished call: its address, its request key, and its reply or failure.
+
+    No dataclass, since one is made for every call: a struct takes a tenth of the time.
+    """
 
     item: str
     repeat: int

@@ -7,6 +7,7 @@ become other brackets, and all words stay.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Between the letters of a tag anything may stand that shows nothing.
 _UNSEEN = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -32,6 +33,7 @@ def _wide(letter: str) -> str:
     return f"[{small}{large}{chr(ord(small) + 0xFEE0)}{chr(ord(large) + 0xFEE0)}]"
 
 
+@lru_cache(64)
 def _tag(name: str) -> re.Pattern[str]:
     letters = _GAP.join(_wide(letter) for letter in name)
     return re.compile(
