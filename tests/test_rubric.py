@@ -20,11 +20,13 @@ from tests.rubric_world import (
 
 import snellen
 from snellen.analysis.gating import gate_notes
+from snellen.figures.series import series_of
 from snellen.flows import run_by_hand
 from snellen.protocols import rubric
 from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS, RubricOptions, audit_item
 from snellen.records import CallFailure, Image, Item, Probe, Reply, RubricTask, Verdict
 from snellen.report.page import sections_of, tables_of
+from snellen.tables import breakdown
 from snellen.tallies import probe_table
 
 
@@ -425,3 +427,42 @@ def test_proposers_are_a_breakdown(tmp_path):
     table = tables_of(section)["by-proposer"]
     assert table.title == "Atomic % by proposer"
     assert table.rows[0][1].startswith("100.0")
+
+
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory):
+    """A picture whose judge call times out, one whose model call fails, and one that works."""
+    folder = tmp_path_factory.mktemp("lost")
+    scenes = (
+        Scene("g", SCREENS, "tab HANG", ("mention tab",), ("never toast",)),
+        Scene("f", PAGES, None, ("mention a",), ("mention b",)),
+        Scene("n", NATURAL, "cups", ("mention cups",), ("mention two", "never hat")),
+    )
+    with serve_world(scenes) as server:
+        return snellen.run(
+            str(write_world(folder / "data", scenes)), model="fake", judge="fake",
+            out=folder / "run", config=write_settings(folder, server), max_tries=1, cache=False,
+        )  # fmt: skip
+
+
+class TestNothingScored:
+    @pytest.mark.parametrize("label", [SCREENS, PAGES])
+    @pytest.mark.parametrize("name", ["score", "gate_pass", "atomic_acc", "easy_wrong_avg"])
+    def test_a_lost_domain(self, lost, label, name):
+        """A domain whose gates cannot be told is 0 in value, 1 at best, absent over scored."""
+        value = lost.summary.by["category"][label][name]
+        assert (value.value, value.scored, value.upper) == (0.0, None, 1.0)
+
+    def test_the_whole_is_the_mean_of_its_domains(self, lost):
+        """With one picture a domain, the score is the mean over the domains in each bound."""
+        domains = [m["score"] for m in lost.summary.by["category"].values()]
+        whole = lost.summary.metrics["score"]
+        assert whole.value == pytest.approx(np.mean([d.value for d in domains]))
+        assert whole.upper == pytest.approx(np.mean([d.upper for d in domains]))
+
+    def test_a_lost_domain_is_shown_as_a_dash(self, lost):
+        """For people a domain of which nothing was scored has no number."""
+        shown = {row[0]: row[1:] for row in breakdown(lost, "category").rows}
+        assert (shown[SCREENS][0], shown[NATURAL][0]) == ("-", "50.0")
+        [series] = series_of([lost], "category", "score")
+        assert list(series.values) == [NATURAL]

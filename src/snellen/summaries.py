@@ -145,6 +145,8 @@ def _breakdowns(
 ) -> tuple[dict[str, dict[str, dict[str, Value]]], dict[str, dict[str, dict[str, int]]]]:
     by: dict[str, dict[str, dict[str, Value]]] = {}
     counts: dict[str, dict[str, dict[str, int]]] = {}
+    # A label of which nothing was scored still counts against the strict value of the whole.
+    any_scored = _any_scored(table)
     for dimension in run.protocol.dimensions:
         masks = group_masks(table, run.items, dimension)
         if not masks:
@@ -160,7 +162,7 @@ def _breakdowns(
             by[dimension][label] = values_of(
                 tally,
                 fidelity=run.spec.judge.fidelity,
-                any_scored=_any_scored(part),
+                any_scored=any_scored and not part.skipped.all(),
                 resamples=BREAKDOWN_RESAMPLES,
             )
             counts[dimension][label] = {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from snellen.analysis.judgecheck import JudgeRow
-from snellen.readers.info import BenchmarkInfo, Spread
+from snellen.readers.info import BenchmarkInfo, PictureInfo, Spread
 from snellen.results import Run, Summary, Value
 
 TITLES: Mapping[str, str] = {
@@ -81,6 +81,15 @@ def with_interval(name: str, value: Value | None) -> str:
     return f"{text} [{number(name, value.ci95[0])}, {number(name, value.ci95[1])}]"
 
 
+def counted(n: int, thing: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "item"), counted(1200, "item")
+    ('1 item', '1,200 items')
+    """
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
+
+
 def title_of(name: str) -> str:
     """A metric's column title."""
     return TITLES.get(name, name)
@@ -102,7 +111,7 @@ def leaderboard(runs: Sequence[Run]) -> Table:
     )
     columns = ("Model", *(title_of(n) for n in names), "Scored")
     title = f"{runs[0].spec.benchmark}: judge {runs[0].spec.judge.name}"
-    return Table(title, columns, rows, _notes(summaries))
+    return Table(title, columns, rows, (*_notes(summaries), *unfinished(summaries)))
 
 
 def metric_names(summaries: Sequence[Summary]) -> list[str]:
@@ -151,6 +160,15 @@ def told(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
     ]
 
 
+def unfinished(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
+    """A line for each named run that did not come to its end."""
+    return [
+        f"{name}: the run is {summary.status}, its numbers are not final"
+        for name, summary in summaries
+        if summary.status != "complete"
+    ]
+
+
 def readings(run: Run) -> Table:
     """Each metric of one run in all its readings: strict, over scored probes, upper bound."""
     summary = summary_of(run)
@@ -182,7 +200,10 @@ def breakdown(run: Run, dimension: str) -> Table:
         rows.append(
             (
                 label,
-                *(number(name, metrics[name].value) for name in names),
+                *(
+                    number(name, metrics[name].value if counts["scored"] else None)
+                    for name in names
+                ),
                 f"{counts['scored']}/{asked}{flag}",
                 str(counts["items"]),
             )
@@ -280,14 +301,26 @@ def _groups_table(found: BenchmarkInfo, name: str) -> Table:
             str(n),
             _spread(found.prompt_chars_by.get(label)),
             _spread(found.answer_chars_by.get(label)),
+            *_picture_cells(found.pictures_by.get(label)),
         )
         for label, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     )
     what = "items" if name in found.groups else "probes"
-    columns = (name, what, "prompt characters", "answer characters")
+    measured = ("pictures", "sizes") if len(rows[0]) > 4 else ()
+    columns = (name, what, "prompt characters", "answer characters", *measured)
     if all(row[2] == "-" for row in rows):
         return Table(f"By {name}", columns[:2], tuple(row[:2] for row in rows))
     return Table(f"By {name}", columns, rows)
+
+
+def _picture_cells(pictures: PictureInfo | None) -> tuple[str, ...]:
+    if pictures is None:
+        return ()
+    return str(pictures.uses), f"{_size(pictures.smallest)} to {_size(pictures.largest)}"
+
+
+def _size(size: tuple[int, int] | None) -> str:
+    return f"{size[0]}x{size[1]}" if size else "-"
 
 
 def _pictures_table(found: BenchmarkInfo) -> Table:
@@ -297,8 +330,8 @@ def _pictures_table(found: BenchmarkInfo) -> Table:
         ("pictures, distinct", str(pictures.distinct)),
         ("pictures an item", _spread(pictures.per_item)),
         ("formats", ", ".join(f"{k} {n}" for k, n in sorted(pictures.formats.items()))),
-        ("smallest", "x".join(map(str, pictures.smallest)) if pictures.smallest else "-"),
-        ("largest", "x".join(map(str, pictures.largest)) if pictures.largest else "-"),
+        ("smallest", _size(pictures.smallest)),
+        ("largest", _size(pictures.largest)),
         ("of unknown size", str(pictures.size_unknown)),
         ("unreadable", str(pictures.unreadable)),
     ]

@@ -34,10 +34,14 @@ def series_of(runs: Sequence[Run], dimension: str, metric: str) -> tuple[Series,
     for run in runs:
         summary = summary_of(run)
         groups = summary.by.get(dimension, {})
-        values = {label: m[metric] for label, m in groups.items() if metric in m}
+        counts = summary.group_counts.get(dimension, {})
+        values = {
+            label: m[metric]
+            for label, m in groups.items()
+            if metric in m and counts.get(label, {}).get("scored") != 0
+        }
         if all(value.value is None for value in values.values()):
             continue
-        counts = summary.group_counts.get(dimension, {})
         items = {label: int(c.get("items", 0)) for label, c in counts.items()}
         probes = {label: int(c.get("probes", 0)) for label, c in counts.items()}
         found.append(Series(name_of(run), values, items, probes))

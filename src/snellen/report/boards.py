@@ -99,7 +99,8 @@ def _group_cell(summary: Summary, dimension: str, label: str, metric: str) -> st
     counts = summary.group_counts[dimension].get(label, {})
     asked = counts.get("probes", 0) - counts.get("skipped", 0)
     scored = f"{counts.get('scored', 0)}/{asked}"
-    return f"{with_interval(metric, value)} {scored}"
+    known = value if counts.get("scored") else None
+    return f"{with_interval(metric, known)} {scored}"
 
 
 def usage_table(runs: Sequence[Run]) -> Table:
