@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tests.fakes.server import picture_uris, text_of
 from tests.rubric_world import (
     NATURAL,
@@ -20,6 +21,7 @@ from tests.rubric_world import (
 
 import snellen
 from snellen.analysis.gating import gate_notes
+from snellen.cli import cli
 from snellen.figures.series import series_of
 from snellen.flows import run_by_hand
 from snellen.protocols import rubric
@@ -443,6 +445,21 @@ def lost(tmp_path_factory):
             str(write_world(folder / "data", scenes)), model="fake", judge="fake",
             out=folder / "run", config=write_settings(folder, server), max_tries=1, cache=False,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"),
+    [([], 4), (["--gate-first"], 8), (["--one-rubric-a-call"], 15)],
+)
+def test_a_dry_run_counts_the_calls_to_come(tmp_path, options, calls):
+    """A dry run assumes open gates and readable replies: no call is counted twice."""
+    data = write_world(tmp_path / "data", SCENES[:3] + SCENES[4:5])
+    command = ["run", str(data), "--model", "m", "--api-url", "http://127.0.0.1:9/v1", "--judge",
+               "j", "--judge-url", "http://127.0.0.1:9/v1", "--out", str(tmp_path / "run"),
+               "--dry-run", "--json", *options]  # fmt: skip
+    shown = CliRunner().invoke(cli, command)
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.output)["roles"]["judge"]["calls"] == calls
 
 
 class TestNothingScored:
