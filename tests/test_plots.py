@@ -15,6 +15,7 @@ import pytest
 from matplotlib.text import Text
 
 from report_runs import HOSTILE, direct_run, reading_run, rubric_run
+from snellen.analysis.naming import named_apart
 from snellen.figures import bars, card, heat, radar, scatter, style
 from snellen.figures.calibration import calibration_of, reliability
 from snellen.figures.series import Series, best_runs, series_of
@@ -203,11 +204,35 @@ def test_alignment_states_its_correlations() -> None:
 def test_curves_take_given_points() -> None:
     """Length and rubric coverage are drawn from plain points, in any order."""
     lengths = [scatter.LengthPoint("full", 400, 73, 86), scatter.LengthPoint("50", 50, 30, 92)]
-    figure = scatter.length_lines(lengths, joined=True)
+    figure = scatter.length_curves({"m": lengths})
     drawn = [line.get_xdata().tolist() for line in figure.axes[0].lines if len(line.get_xdata())]
     assert [50, 400] in drawn
     spread = [scatter.SpreadPoint(0.4, (3.0, 3.2)), scatter.SpreadPoint(0.2, (5.0, 4.8))]
     assert {"4.90", "3.10"} <= set(words(scatter.coverage_curve(spread)))
+
+
+def test_cut_captions_make_a_curve_a_model(tmp_path: Path) -> None:
+    """Runs of `snellen lengths` are one line a model, and no models of their own."""
+    run = reading_run(tmp_path)
+    assert run.summary is not None
+    tokens = run.summary.metrics["tokens_per_image"]
+    cut = [
+        replace(
+            run,
+            spec=replace(run.spec, options=dict(run.spec.options) | {"kept_share": share}),
+            summary=replace(
+                run.summary,
+                metrics=dict(run.summary.metrics)
+                | {"tokens_per_image": replace(tokens, value=share * 100)},
+            ),
+        )
+        for share in (0.5, 1.0)
+    ]
+    charts = {chart.name: chart for chart in charts_of(named_apart([run, *cut]))}
+    assert "length" not in charts
+    lines = [line for axes in charts["length-curves"].figure.axes for line in axes.lines]
+    assert [line.get_xdata().tolist() for line in lines] == [[50, 100]] * 2
+    assert {line.get_label() for line in lines} == {run.name}
 
 
 def test_the_gap_is_gate_minus_atomic() -> None:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from report_runs import HOSTILE, PROMPT, direct_run, reading_run, rubric_run, save_run
+from snellen import tables
 from snellen.cli import cli
 from snellen.errors import DataError, UsageError
 from snellen.records import Item, Probe, ReplyRow, Verdict
@@ -82,8 +83,11 @@ def test_runs_that_must_not_be_compared_stand_apart(tmp_path: Path) -> None:
 
 
 def test_two_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    """The same model twice in a section gets numbers behind its name."""
+    """The same model twice in a section has its folders behind its name, or else numbers."""
     run = reading_run(tmp_path)
+    other = replace(run, folder=Path("sweep/low"))
+    names = {run.name for run in sections_of([run, other], with_charts=False)[0].runs}
+    assert names == {f"m ({run.folder.name})", "m (low)"}
     names = {run.name for run in sections_of([run, run], with_charts=False)[0].runs}
     assert names == {"m #1", "m #2"}
 
@@ -328,3 +332,40 @@ def test_thirteen_large_runs_stay_under_five_megabytes(tmp_path: Path) -> None:
     ]
     assert len(verdicts) == 25_650
     assert len(report(sections_of(runs)).encode()) < 5_000_000
+
+
+def test_sections_of_one_benchmark_are_told_apart_and_marked_each_on_its_own(
+    tmp_path: Path,
+) -> None:
+    """A second judge is named in titles, and its low fidelity does not rub off on the first."""
+    run = reading_run(tmp_path, "a")
+    low = replace(run.spec.judge, name="embedded", fidelity="low")
+    other = replace(run, spec=replace(run.spec, judge=low))
+    sections = sections_of([run, other], with_charts=False)
+    titles = [s.title for s in sections]
+    assert titles == ["bench-reading, judge embedded", "bench-reading, judge j"]
+    rows = re.findall(r"<tr>.*?</tr>", report(sections).split("Best model", 1)[1])[:2]
+    assert ["low fidelity" in row for row in rows] == [True, False]
+    shown = re.search(r'id="gallery-data">(.*?)</script>', report(sections))
+    assert shown is not None
+    assert [run["benchmark"] for run in json.loads(shown[1])["runs"]] == titles
+
+
+def test_sections_that_differ_in_items_alone_say_how_many(tmp_path: Path) -> None:
+    """Under one judge the number of items tells two sections apart, else a number does."""
+    run = reading_run(tmp_path)
+    short = replace(run, items=run.items[:1], spec=replace(run.spec, data_digest="e" * 64))
+    sections = sections_of([run, short], with_charts=False)
+    assert {s.title for s in sections} == {"bench-reading, 4 items", "bench-reading, 1 item"}
+    same = replace(run, spec=replace(run.spec, data_digest="e" * 64))
+    twins = sections_of([run, same], with_charts=False)
+    assert len({s.title for s in twins}) == 2
+
+
+def test_a_run_that_did_not_end_says_so_in_every_table_of_numbers(tmp_path: Path) -> None:
+    """The leaderboard of an interrupted run calls its numbers not final."""
+    run = reading_run(tmp_path)
+    summary = replace(tables.summary_of(run), status="incomplete")
+    ended, broken = (tables.leaderboard([r]).notes for r in (run, replace(run, summary=summary)))
+    assert "m: the run is incomplete, its numbers are not final" in broken
+    assert not any("not final" in note for note in ended)

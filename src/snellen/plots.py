@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from snellen.analysis.naming import kept_share, whole_name
 from snellen.analysis.rubric_studies import coverage_of
 from snellen.errors import ImageError
 from snellen.figures import bars, calibration, card, heat, radar, scatter, style
@@ -68,6 +70,7 @@ def _reading_charts(runs: Sequence[Run]) -> list[Chart | None]:
         _radar_chart(runs, "category", headline, f"{name} by question category"),
         _trade_chart(runs),
         _length_chart(runs),
+        _curves_chart(runs),
         _generator_chart(runs, headline),
         _reliability_chart(runs),
         _shares_chart(runs[0]),
@@ -157,15 +160,8 @@ def _generator_chart(runs: Sequence[Run], metric: str) -> Chart | None:
 
 
 def _length_chart(runs: Sequence[Run]) -> Chart | None:
-    points = []
-    for run in runs:
-        metrics = summary_of(run).metrics
-        names = ("tokens_per_image", "coverage", "effective_acc")
-        known = [_plain(metrics.get(name)) for name in names]
-        if not any(math.isnan(v) for v in known):
-            points.append(
-                scatter.LengthPoint(name_of(run), known[0], 100 * known[1], 100 * known[2])
-            )
+    whole = [run for run in runs if kept_share(run) is None]
+    points = [point for run in whole for point in _length_points(run)]
     if len(points) < 2:
         return None
     caption = "Each point is one model, at the mean length of its captions."
@@ -173,6 +169,34 @@ def _length_chart(runs: Sequence[Run]) -> Chart | None:
         "length", "Coverage and effective accuracy by caption length", caption,
         scatter.length_lines(points),
     )  # fmt: skip
+
+
+def _curves_chart(runs: Sequence[Run]) -> Chart | None:
+    curves: dict[str, list[scatter.LengthPoint]] = {}
+    for run in runs:
+        if kept_share(run) is not None:
+            model = replace(run.spec.model, name=whole_name(run))
+            name = name_of(replace(run, spec=replace(run.spec, model=model)))
+            curves.setdefault(name, []).extend(_length_points(run))
+    drawn = {name: curve for name, curve in curves.items() if len(curve) > 1}
+    shown = dict(list(drawn.items())[:MOST_SHOWN])
+    if not shown:
+        return None
+    caption = "Stored captions, cut at sentence ends and judged again: one curve a model."
+    if len(drawn) > len(shown):
+        caption += f" The first {len(shown)} of {len(drawn)} models."
+    return Chart(
+        "length-curves", "What shorter captions would score", caption, scatter.length_curves(shown)
+    )
+
+
+def _length_points(run: Run) -> list[scatter.LengthPoint]:
+    """A run's place in a figure of lengths; none where a number of it is missing."""
+    metrics = summary_of(run).metrics
+    known = [_plain(metrics.get(n)) for n in ("tokens_per_image", "coverage", "effective_acc")]
+    if any(math.isnan(v) for v in known):
+        return []
+    return [scatter.LengthPoint(name_of(run), known[0], 100 * known[1], 100 * known[2])]
 
 
 def _plain(value: Value | None) -> float:

@@ -16,16 +16,16 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
     Controls and generators are shown wherever the runs allow; `wanted` asks for `diagnose`,
     `provider` and `published`.
     """
-    from snellen.analysis import controls, providers, published
+    from snellen.analysis import controls, naming, providers, published
 
-    own = [run for run in runs if not controls.control_of(run)]
+    own = naming.named_apart([run for run in runs if not controls.control_of(run)])
     if runs[0].spec.protocol == "reading":
         yield from _control_tables(runs)
         yield from _question_tables(own, diagnose=wanted["diagnose"])
     if wanted["provider"]:
-        yield providers.provider_table(own or runs)
+        yield providers.provider_table(own or naming.named_apart(runs))
     if wanted["published"]:
-        yield published.published_table(own or runs)
+        yield published.published_table(own or naming.named_apart(runs))
 
 
 def _control_tables(runs: Sequence[Run]) -> Iterator[Table]:

@@ -53,6 +53,7 @@ def command(
     """
     from snellen import tables
     from snellen.analysis.checktables import sensitivity_table
+    from snellen.analysis.naming import named_apart
     from snellen.analysis.paneltables import panel_tables
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.reading_tables import extra_tables
@@ -69,17 +70,18 @@ def command(
 
     for _, group in groupby(sorted(loaded, key=key), key=key):
         same = list(group)
-        put(tables.leaderboard(same))
+        shown = named_apart(same)
+        put(tables.leaderboard(shown))
         if len(same) == 1:
-            put(tables.readings(same[0]))
-        for run in same:
+            put(tables.readings(shown[0]))
+        for run in shown:
             for dimension in _chosen(run, dimensions):
                 put(tables.breakdown(run, dimension))
-        for run in same:
+        for run in shown:
             for table in (*panel_tables(run), sensitivity_table(run)):
                 if table is not None:
                     put(table)
-        put(tables.counts_table(same))
+        put(tables.counts_table(shown))
         for table in extra_tables(same, wanted):
             put(table)
         if studies:

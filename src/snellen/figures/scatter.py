@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -215,12 +215,8 @@ def alignment(
     return figure
 
 
-def length_lines(points: Sequence[LengthPoint], *, joined: bool = False) -> Figure:
-    """Coverage and effective accuracy against the length of captions.
-
-    `joined` draws lines through the points, for captions of one model cut or asked for at several
-    lengths; points of different models have no line between them.
-    """
+def length_lines(points: Sequence[LengthPoint]) -> Figure:
+    """Coverage and effective accuracy of models against the mean length of their captions."""
     ordered = sorted(points, key=lambda p: p.tokens)
     tokens = [p.tokens for p in ordered]
     with styled():
@@ -237,17 +233,45 @@ def length_lines(points: Sequence[LengthPoint], *, joined: bool = False) -> Figu
             style = look(k)
             axes.plot(
                 tokens, values, color=style.colour, marker=style.marker, label=label,
-                linestyle=style.dash if joined else "",
+                linestyle="",
             )  # fmt: skip
-        percent_axis(axes, "y", top=109)
+        _length_axes(axes, tokens)
         axes.set_yticks([0, 20, 40, 60, 80, 100])
-        pad = 0.12 * (max(tokens) - min(tokens)) or 10.0
-        axes.set_xlim(max(0.0, min(tokens) - pad), max(tokens) + pad)
-        axes.set_xlabel("Tokens per caption")
         axes.set_ylabel("%")
         figure.legend(loc="outside upper left", ncols=2)
         _name_lengths(axes, ordered)
     return figure
+
+
+def length_curves(curves: Mapping[str, Sequence[LengthPoint]]) -> Figure:
+    """Coverage and effective accuracy against the length of cut captions: one curve a model."""
+    with styled():
+        figure = new_figure(DOUBLE, 2.6)
+        panels = figure.subplots(1, 2, sharex=True)
+        for k, (name, points) in enumerate(curves.items()):
+            ordered, style = sorted(points, key=lambda p: p.tokens), look(k)
+            for axes, values in zip(
+                panels, ([p.coverage for p in ordered], [p.effective for p in ordered]), strict=True
+            ):
+                axes.plot(
+                    [p.tokens for p in ordered], values, color=style.colour, marker=style.marker,
+                    linestyle=style.dash, label=plain(name, NAME_CHARS),
+                )  # fmt: skip
+        tokens = [p.tokens for points in curves.values() for p in points]
+        for axes, title in zip(panels, ("Coverage, %", "Effective accuracy, %"), strict=True):
+            _length_axes(axes, tokens)
+            axes.set_ylabel(title)
+            axes.grid(visible=True)
+        handles, names = panels[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=3)
+    return figure
+
+
+def _length_axes(axes: Axes, tokens: Sequence[float]) -> None:
+    percent_axis(axes, "y", top=109)
+    pad = 0.12 * (max(tokens) - min(tokens)) or 10.0
+    axes.set_xlim(max(0.0, min(tokens) - pad), max(tokens) + pad)
+    axes.set_xlabel("Tokens per caption")
 
 
 def _name_lengths(axes: Axes, points: Sequence[LengthPoint]) -> None:

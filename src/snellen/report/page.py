@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from snellen import tables
 from snellen.analysis.checktables import sensitivity_table
+from snellen.analysis.naming import named_apart
 from snellen.analysis.paneltables import panel_tables
 from snellen.analysis.rubric_studies import study_tables
 from snellen.errors import DataError, UsageError
@@ -95,7 +95,7 @@ def sections_of(
     order = {name: k for k, name in enumerate(PROTOCOL_WORDS)}
     sections = []
     for number, kin in enumerate(sorted(groups, key=lambda k: (order[k[0]], *k)), 1):
-        same = _named_apart(best_runs(groups[kin], len(groups[kin])))
+        same = named_apart(best_runs(groups[kin], len(groups[kin])))
         title = kin[1] + (f", {kin[4]} control" if kin[4] else "")
         charts = charts_of(same, regions=regions) if with_charts else ()
         sections.append(Section(f"s{number}", title, same, charts))
@@ -134,19 +134,6 @@ def _kin(run: Run) -> tuple[str, ...]:
     spec = run.spec
     control = str(spec.options.get("control") or "")
     return spec.protocol, spec.benchmark, spec.data_digest, spec.judge.name, control
-
-
-def _named_apart(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The same runs, a number behind names that occur twice."""
-    often = Counter(run.name for run in runs)
-    seen: Counter[str] = Counter()
-    named = []
-    for run in runs:
-        seen[run.name] += 1
-        name = run.name if often[run.name] == 1 else f"{run.name} #{seen[run.name]}"
-        model = replace(run.spec.model, name=name)
-        named.append(replace(run, spec=replace(run.spec, model=model)))
-    return tuple(named)
 
 
 def report(sections: Sequence[Section], options: ReportOptions | None = None) -> str:
