@@ -17,6 +17,7 @@ from tests.compared_runs import (
 )
 
 from snellen.__main__ import main
+from snellen.analysis.comparison_tables import roughly
 from snellen.results import Party
 from snellen.stats.simulation import Captioner, simulate_rivals
 
@@ -197,3 +198,19 @@ def test_one_run_is_misuse(call, folders):
     code, _, err = call(folders["terse"])
     assert code == 2
     assert "two runs" in err
+
+
+def test_a_wrong_dimension_is_refused_before_anything_is_printed(call, folders):
+    """`--by` with an unknown name prints no table and says which there are."""
+    code, out, err = call(folders["terse"], folders["careless"], "--by", "weather")
+    assert (code, out) == (2, "")
+    assert "no dimension `weather`" in err
+    assert "there are: category" in err
+
+
+def test_what_would_settle_a_tiny_difference_is_told_roughly():
+    """Needed images have two digits at most, and beyond a hundred thousand only that."""
+    told = [roughly(n) for n in (1, 42, 139, 3477, 99_500, 100_001)]
+    assert told == [
+        "about 1", "about 42", "about 140", "about 3,500", "about 100,000", "over 100,000",
+    ]  # fmt: skip

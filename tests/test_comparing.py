@@ -539,3 +539,17 @@ def test_items_of_the_mini_benchmark_are_all_compared():
     """Every picture of the bundled benchmark is a cluster of the comparison."""
     found = two(bundled("terse"), bundled("careless"))
     assert found.n_items == found.n_clusters == len(mini("reading"))
+
+
+def test_a_judge_of_a_panel_that_was_asked_otherwise_is_named():
+    """Panels alike in names and rule, one of whose judges is warmer, are refused; across lifts."""
+    members = (Party("a", params={"temperature": 0}), Party("b", params={"temperature": 0}))
+    warm = (members[0], Party("b", params={"temperature": 1}))
+    runs = [
+        varied(bundled("terse"), judge=Party("a+b", params={"panel": "majority"}, members=m))
+        for m in (members, warm)
+    ]
+    with pytest.raises(ComparisonError, match="differ in the params of judge b") as caught:
+        two(*runs)
+    assert caught.value.hint.endswith("--across judge")
+    assert [c.what for c in two(*runs, across=["judge"]).changes] == ["the params of judge b"]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from snellen.errors import ComparisonError, UsageError
 from snellen.protocols import protocol_of
-from snellen.results import PromptRecord, RunSpec
+from snellen.results import Party, PromptRecord, RunSpec
 
 ACROSS: Final = ("judge", "prompt", "control", "hint", "data")
 # Options of a protocol that say how verdicts are come by: they belong to the judge.
@@ -133,6 +133,19 @@ def _judge(first: RunSpec, second: RunSpec) -> Iterator[Change]:
     for name in _JUDGE_FIELDS:
         what = "judge" if name == "name" else f"the judge's {name}"
         yield from _field(what, "judge", (first, second), f"judge.{name}")
+    members = (first.judge.members, second.judge.members)
+    # Panels of other judges differ by name already.
+    if len(members[0]) == len(members[1]):
+        for a, b in zip(*members, strict=True):
+            yield from _member(a, b)
+
+
+def _member(first: Party, second: Party) -> Iterator[Change]:
+    """What differs in a judge that both panels have in the same place."""
+    for name in _JUDGE_FIELDS[1:]:
+        values = getattr(first, name), getattr(second, name)
+        if first.name == second.name and values[0] != values[1]:
+            yield Change(f"the {name} of judge {first.name}", "judge", *map(shorten, values))
 
 
 def _options(first: RunSpec, second: RunSpec) -> Iterator[Change]:

@@ -12,7 +12,9 @@ from snellen.analysis.comparing import (
     PairDifference,
     Standing,
 )
-from snellen.tables import Table, number, title_of
+from snellen.tables import Table, counted, number, title_of
+
+_MOST_IMAGES = 100_000
 
 _UNITS = {"rate": "points", "points": "points", "per_mille": "per mille", "tokens": "tokens"}
 # Words for a positive and a negative difference, by which direction is better.
@@ -45,7 +47,19 @@ def _needed(pair: PairDifference) -> str:
     if pair.more_images is None:
         return ""
     images = "image" if pair.more_images == 1 else "images"
-    return f"; about {pair.more_images} more {images} would be needed"
+    return f"; {roughly(pair.more_images)} more {images} would be needed"
+
+
+def roughly(n: int) -> str:
+    """A number that is known to its order of magnitude only, with two digits at most.
+
+    >>> roughly(7), roughly(3477), roughly(7458612)
+    ('about 7', 'about 3,500', 'over 100,000')
+    """
+    if n > _MOST_IMAGES:
+        return f"over {_MOST_IMAGES:,}"
+    unit = 10 ** max(0, len(str(n)) - 2)
+    return f"about {round(n / unit) * unit:,}"
 
 
 def _certainty(pair: PairDifference, *, many: bool) -> str:
@@ -111,7 +125,8 @@ def _standing(name: str, standing: Standing) -> str:
 def _notes(comparison: Comparison) -> tuple[str, ...]:
     level = f"{100 * comparison.level:g}%"
     return (
-        f"{comparison.n_items} items in {comparison.n_clusters} clusters; in brackets: {level} "
+        f"{counted(comparison.n_items, 'item')} in {counted(comparison.n_clusters, 'cluster')}; "
+        f"in brackets: {level} "
         "intervals; p values are paired by image",
         *comparison.notes,
     )
@@ -219,7 +234,23 @@ def _effect(name: str, effect: Effect | None) -> str:
 
 
 def change_lines(comparison: Comparison) -> Iterator[str]:
-    """What differs beside the model, a line each, and prompts line by line."""
+    """What differs beside the model, a line each, and prompts line by line.
+
+    Of a run and its control without pictures, also how much of the score needs no looking.
+    """
     for change in comparison.changes:
         yield f"across {change.across}: {change.what}: {change.first} -> {change.second}"
         yield from (f"    {line}" for line in change.detail.splitlines())
+        if len(comparison.runs) == 2 and "no-image" in (change.first, change.second):
+            yield from _unseen_line(comparison, backwards=change.first == "no-image")
+
+
+def _unseen_line(comparison: Comparison, *, backwards: bool) -> Iterator[str]:
+    for metric in comparison.metrics:
+        seen, unseen = (s.value for s in metric.standings[:: -1 if backwards else 1])
+        if metric.name == "accuracy" and seen and unseen is not None:
+            yield (
+                f"without the pictures {number(metric.name, unseen)} of "
+                f"{number(metric.name, seen)} points of accuracy are reached: "
+                f"{100 * unseen / seen:.0f}% of the score needs no looking"
+            )

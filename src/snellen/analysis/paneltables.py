@@ -10,9 +10,9 @@ from snellen.tables import Table, summary_of
 
 
 def panel_tables(run: Run) -> list[Table]:
-    """How a run's panel voted, by member and by the first dimension; none without a panel."""
+    """How a run's panel voted, by member and by the first dimension; none without a vote."""
     found: Mapping[str, Any] | None = summary_of(run).extra.get("panel")
-    if not found:
+    if not found or not found["members"]:
         return []
     kappa = found["kappa"]
     notes = (

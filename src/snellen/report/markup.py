@@ -160,4 +160,4 @@ def _named(name: str, is_low: bool) -> tuple[Html, ...]:
     broken = Html(text(shown).replace("_", f"_{element('wbr')}"))
     if not is_low:
         return (broken,)
-    return broken, element("span", text("low fidelity"), class_="badge low", title=LOW)
+    return broken, text(" "), element("span", text("low fidelity"), class_="badge low", title=LOW)

@@ -143,6 +143,9 @@ def report(sections: Sequence[Section], options: ReportOptions | None = None) ->
     gallery = gallery_of(
         runs, most=options.gallery, regions=options.regions, with_pictures=options.pictures
     )
+    titles = (section.title for section in sections for _ in section.runs)
+    named = [{**run, "benchmark": title} for run, title in zip(gallery.runs, titles, strict=True)]
+    gallery = replace(gallery, runs=named)
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "

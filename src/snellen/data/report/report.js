@@ -166,7 +166,7 @@
     const {failure, run, probe} = entry;
     const line = make("p", "where");
     put(line, make("span", `kind ${failure.kind}`, KIND_WORDS[failure.kind]), make("b", "", run.model));
-    if (run.low) line.append(make("span", "badge low", "low fidelity"));
+    if (run.low) line.append(" ", make("span", "badge low", "low fidelity"));
     const rest = [run.benchmark, readable(probe.category), ...probe.domains, `${probe.item} / ${probe.id}`];
     line.append(` \u00b7 ${rest.filter(Boolean).join(" \u00b7 ")}`);
     return line;
