@@ -152,9 +152,9 @@ def _read_questions(
             record = decode_row(row, _questions)
             intake.require(row, question_faults(record))
             intake.claim(row, "question_id", value=record.question_id)
-            probe = _probe(row, record, regions=regions)
             if str(record.image_id) not in pictures:
                 raise row.error(f"there is no image {record.image_id!r}", field="image_id")
+            probe = _probe(row, record, regions=regions)
         except DataError as error:
             intake.reject(error)
             continue

@@ -18,6 +18,7 @@ from snellen.readers.findings import Findings, Look, Problem, records_of
 from snellen.readers.folder import CARD, Card, pictures_folder, read_card
 from snellen.readers.hub import fetch
 from snellen.readers.loading import data_files
+from snellen.readers.masks import mask_fault
 from snellen.readers.pictures import PictureFinder
 from snellen.readers.rows import BOM, Row, broken, find_files, has_files, read_rows
 from snellen.readers.schemas import (
@@ -32,6 +33,7 @@ from snellen.readers.schemas import (
     direct_faults,
     image_faults,
     labels_of,
+    letter_faults,
     nearest,
     question_faults,
     region_faults,
@@ -193,23 +195,37 @@ def _files(folder: Path, stem: str, *, found: Findings) -> tuple[Path, ...]:
 
 def _check_reading(folder: Path, found: Findings) -> None:
     images = _check_images(folder, found)
+    if not images:
+        found.lose(ImageRow)
     regions = _check_regions(folder, images, found=found) if has_files(folder, "regions") else {}
     asked = set()
     files = _files(folder, "questions", found=found)
     for row, record in records_of(files, QuestionRow, faults=_question_faults, found=found):
         found.claim(row, "question_id", value=record.question_id)
         asked.add(str(record.image_id))
+        if not was_read(record.image_id):
+            found.lose(QuestionRow)
         _check_image_id(row, record.image_id, images=images, found=found)
         if was_read(record.region_id) and record.region_id is not None:
-            _check_region_id(row, record, regions=regions, found=found)
+            owner = regions.get(str(record.region_id))
+            _check_region_id(row, record, owner=owner, images=images, found=found)
+            if not regions:
+                found.lose(RegionRow)  # a folder without regions is told once
     for name, row in images.items():
-        if name not in asked:
+        if name not in asked and files and found.knows_all(QuestionRow):
             found.note(row.error(f"no question asks about the image {name!r}", field="image_id"))
 
 
 def _question_faults(row: QuestionRow) -> Iterator[Fault]:
     yield from question_faults(row)
     yield from twin_faults(row)
+    yield from letter_faults(row)
+
+
+def _region_faults(row: RegionRow) -> Iterator[Fault]:
+    yield from region_faults(row)
+    if fault := mask_fault(row.mask):
+        yield Fault("mask", fault)
 
 
 def _check_images(folder: Path, found: Findings) -> dict[str, Row]:
@@ -232,7 +248,7 @@ def _check_images(folder: Path, found: Findings) -> dict[str, Row]:
 def _check_regions(folder: Path, images: Mapping[str, Row], *, found: Findings) -> dict[str, str]:
     regions: dict[str, str] = {}
     files = _files(folder, "regions", found=found)
-    for row, record in records_of(files, RegionRow, faults=region_faults, found=found):
+    for row, record in records_of(files, RegionRow, faults=_region_faults, found=found):
         if found.claim(row, "region_id", value=record.region_id):
             regions[str(record.region_id)] = str(record.image_id)
         _check_image_id(row, record.image_id, images=images, found=found)
@@ -240,17 +256,23 @@ def _check_regions(folder: Path, images: Mapping[str, Row], *, found: Findings) 
 
 
 def _check_image_id(row: Row, value: Any, *, images: Mapping[str, Row], found: Findings) -> None:
-    if was_read(value) and str(value) not in images:
+    if was_read(value) and str(value) not in images and found.knows_all(ImageRow):
         found.note(row.error(f"there is no image {value!r}", field="image_id"))
 
 
 def _check_region_id(
-    row: Row, record: QuestionRow, *, regions: Mapping[str, str], found: Findings
+    row: Row,
+    record: QuestionRow,
+    *,
+    owner: str | None,
+    images: Mapping[str, Row],
+    found: Findings,
 ) -> None:
-    owner = regions.get(str(record.region_id))
+    """Notes a region that does not exist, or that is part of another image."""
     if owner is None:
-        found.note(row.error(f"there is no region {record.region_id!r}", field="region_id"))
-    elif was_read(record.image_id) and owner != str(record.image_id):
+        if found.knows_all(RegionRow):
+            found.note(row.error(f"there is no region {record.region_id!r}", field="region_id"))
+    elif {owner, str(record.image_id)} <= images.keys() and owner != str(record.image_id):
         message = f"the region {record.region_id!r} belongs to the image {owner!r}"
         found.note(row.error(message, field="region_id"))
 

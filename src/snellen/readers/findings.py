@@ -48,6 +48,7 @@ class Findings:
         self._problems: list[Problem] = []
         self._unknown: set[tuple[str, str]] = set()
         self._ids: dict[tuple[str, str], Row] = {}
+        self._lost: set[type[Struct]] = set()
 
     def note(self, error: DataError) -> None:
         self._problems.append(
@@ -58,6 +59,14 @@ class Findings:
         if (row.file.name, key) not in self._unknown:
             self._unknown.add((row.file.name, key))
             self.note(row.error("no such field is known", field=key, hint=nearest(key, valid)))
+
+    def lose(self, schema: type[Struct]) -> None:
+        """Notes that not all rows of a kind could be read: what they name is not known."""
+        self._lost.add(schema)
+
+    def knows_all(self, schema: type[Struct]) -> bool:
+        """Whether all rows of a kind were read, so that what is not among them does not exist."""
+        return schema not in self._lost
 
     def claim(self, row: Row, field: str, *, value: Any) -> bool:
         """Takes an id; False, and noted, when it is taken or could not be read."""
@@ -99,10 +108,13 @@ def records_of(
     found: Findings,
 ) -> Iterator[tuple[Row, S]]:
     """Each row of the files that is an object, its unreadable fields unset, its faults noted."""
+    id_field = schema.__struct_fields__[0]
     for path in files:
         try:
             for row in read_rows(path, spool=found.spool):
                 record = _record(row, schema, found=found)
+                if record is None or not was_read(getattr(record, id_field)):
+                    found.lose(schema)
                 if record is None:
                     continue
                 for fault in faults(record):
@@ -110,6 +122,7 @@ def records_of(
                 yield row, record
         except DataError as error:
             found.note(error)
+            found.lose(schema)
 
 
 def _record(row: Row, schema: type[S], *, found: Findings) -> S | None:

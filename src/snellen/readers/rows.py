@@ -23,6 +23,7 @@ from snellen.errors import DataError, MissingExtraError
 T = TypeVar("T")
 
 BOM = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SUFFIXES = (".jsonl", ".parquet", ".json", ".ndjson")
 PARQUET_BATCH = 16
 _BETWEEN = frozenset(b" \t\r\n,")
@@ -80,6 +81,9 @@ def read_rows(path: Path, *, spool: Path) -> Iterator[Row]:
             file=path,
             hint="expected .jsonl, .json or .parquet",
         )
+    with path.open("rb") as stream:
+        if stream.read(2) in UTF_16:
+            raise DataError("is UTF-16, expected UTF-8", file=path, hint="save it as UTF-8")
     return _some(path, readers[path.suffix](path))
 
 

@@ -179,6 +179,15 @@ def twin_faults(row: QuestionRow) -> Iterator[Fault]:
             yield Fault("options", f"{what}: {twin} and {letter} are both {option.strip()!r}")
 
 
+def letter_faults(row: QuestionRow) -> Iterator[Fault]:
+    """Options that begin with their letters, which a judge would see twice."""
+    if not was_read(row.options) or len(row.options) != len(LETTERS):
+        return
+    pairs = zip(LETTERS, row.options, strict=True)
+    if all(re.match(rf"\s*\(?{letter}[).:]\s*\S", option) for letter, option in pairs):
+        yield Fault("options", "the options begin with letters", "A to D are put before them")
+
+
 def region_faults(row: RegionRow) -> Iterator[Fault]:
     """What is wrong with a region."""
     yield from _blank("region_id", row.region_id)
