@@ -158,7 +158,7 @@ def test_a_broken_picture_inside_a_row_is_named(tmp_path: Path) -> None:
     rows = [direct_row(0, [data_uri(png()), data_uri(png()[:50])])]
     told = lines(direct_folder(tmp_path, rows))
     assert len(told) == 1
-    assert "row 1 image 2" in told[0]
+    assert "row 1, field `image`: image 2 is broken" in told[0]
 
 
 @pytest.mark.parametrize(

@@ -309,6 +309,10 @@ def feels_uncertain(text: str, choices: Any) -> str | None:
     return original_match_text(text, choices)
 
 
+def any_no_denies(first: str, letter: str, *, own: str) -> bool:
+    return bool(re.match(r"(?:no|not)\b", first.strip("( "), re.IGNORECASE))
+
+
 original_match_text = letters.match_text
 SMALL = letters.TOKEN.pattern.replace("[A-Za-z]", "[A-Z]", 1)
 
@@ -338,6 +342,9 @@ LETTER: dict[str, Mutation] = {
     "placeholders not known": attr(letters, "PLACEHOLDER", NEVER),
     "labels not known": item(letters.LETTER_STEPS, "labels", lambda text, choices: None),
     "revisions are not heard": attr(letters, "REVISED", NEVER),
+    "other possible letters are not heard": attr(letters, "ALSO", NEVER),
+    "any no after a letter denies it": attr(letters, "is_denied", any_no_denies),
+    "abstentions give no reasons": attr(letters, "ABSTAINS", NEVER),
     "comparison ignores no case": item(letters.COMPARISONS, "as written", str.casefold),
 }
 
@@ -394,6 +401,23 @@ LETTERS: list[tuple[str, str, str | None, Outcome]] = [
     ("placeholders not known", "Answer: [LETTER]", None, (None, "placeholder")),
     ("labels not known", "Since two wicks burn, the correct option is (B)", None, ("B", None)),
     ("revisions are not heard", "A. Wait, two wicks burn.", None, (None, "contradiction")),
+    (
+        "other possible letters are not heard",
+        "E: the wicks are unstated, but probably B.",
+        None,
+        (None, "contradiction"),
+    ),
+    (
+        "other possible letters are not heard",
+        "A, though D is possible",
+        None,
+        (None, "contradiction"),
+    ),
+    ("any no after a letter denies it", "B, not D", None, ("B", None)),
+    ("any no after a letter denies it", "Answer: B, no doubt", None, ("B", None)),
+    ("any no after a letter denies it", "E. Not stated", None, ("E", None)),
+    ("abstentions give no reasons", "E (Not mentioned)", None, ("E", None)),
+    ("abstentions give no reasons", "E - Cannot be determined", None, ("E", None)),
 ]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from benchmark_files import (
     png,
     reading_folder,
     rubric_folder,
+    rubric_row,
     write_lines,
 )
 from snellen.errors import DataError
@@ -45,12 +47,19 @@ def test_a_picture_is_the_offset_and_digest_of_its_json_string(tmp_path: Path) -
     assert images[2].start != images[3].start
 
 
+def padded(data: bytes, size: int) -> bytes:
+    """A PNG with so many bytes of a private chunk, which a reader passes over, after its header."""
+    chunk = b"paDd" + bytes(size)
+    crc = zlib.crc32(chunk).to_bytes(4, "big")
+    return data[:33] + size.to_bytes(4, "big") + chunk + crc + data[33:]
+
+
 def test_loading_does_not_hold_pictures(tmp_path: Path) -> None:
     """Thirty rows of a megabyte load within the memory of a few of them."""
     path = tmp_path / "PerceptionBench.jsonl"
     with path.open("w", encoding="utf-8") as stream:
         for n in range(30):
-            uri = f"data:image/png;base64,iVBORw0KGgo{n:05d}" + "A" * 1_000_000
+            uri = data_uri(padded(png((n, 0, 0)), 750_000))
             stream.write(json.dumps(direct_row(n, [uri])) + "\n")
     tracemalloc.start()
     benchmark = load_benchmark("perception_bench", str(path))
@@ -206,8 +215,8 @@ def test_info_reads_pictures_whose_slashes_are_escaped(tmp_path: Path) -> None:
 
 def test_info_counts_what_is_no_picture(tmp_path: Path) -> None:
     """Text that is no picture is counted as unreadable, and sizes are None without any."""
-    rows = [direct_row(0, [data_uri(b"<html>not found</html>")])]
-    pictures = info(load(tmp_path, rows)).pictures
+    rows = [rubric_row("r1", data_uri(b"<html>not found</html>"))]
+    pictures = info(load_benchmark(str(rubric_folder(tmp_path, rows)))).pictures
     assert (pictures.unreadable, pictures.smallest) == (1, None)
 
 

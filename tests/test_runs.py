@@ -475,10 +475,10 @@ class TestResume:
     @pytest.mark.parametrize(
         ("change", "named"),
         [
-            ({"model": JUDGE}, "another model"),
+            ({"model": JUDGE}, rf"another model \(model.name was {MODEL}, now {JUDGE}\)"),
             ({"judge": MODEL}, "another judge"),
             ({"seed": 7}, "another seed"),
-            ({"params": {"temperature": 1}}, "another model"),
+            ({"params": {"temperature": 1}}, "params.temperature was None, now 1"),
             ({"judge_params": {"temperature": 1}}, "another judge"),
             ({"reasks": 0}, "another options"),
             ({"repeat": 2}, "another repeats"),

@@ -124,12 +124,22 @@ LOAD_WORDS = frozenset(LoadOptions.__dataclass_fields__)
 PLAN_WORDS = frozenset(RunRequest.__dataclass_fields__)
 
 
+def _as_commands_spell_them(words: dict[str, Any]) -> dict[str, Any]:
+    """The words with `subset` (one label or several) and `hint` "on" or "off" understood."""
+    words = dict(words)
+    labels = words.pop("subset", words.get("subsets"))
+    if labels is not None:
+        words["subsets"] = (labels,) if isinstance(labels, str) else tuple(labels)
+    if words.get("hint") in ("on", "off"):
+        words["hint"] = words["hint"] == "on"
+    return words
+
+
 def _request(
     benchmark: str, *, model: Speaker, judge: Judging, words: dict[str, Any]
 ) -> RunRequest:
+    words = _as_commands_spell_them(words)
     load = {k: v for k, v in words.items() if k in LOAD_WORDS - {"seed", "cache"}}
-    if "subsets" in load:
-        load["subsets"] = tuple(load["subsets"])
     plan = {k: v for k, v in words.items() if k in PLAN_WORDS}
     known = LOAD_WORDS | PLAN_WORDS
     protocol = {k: v for k, v in words.items() if k not in known}

@@ -104,6 +104,7 @@ def make_plan(request: RunRequest) -> Plan:
         SettingsError, DataError, TemplateError: what a file or a setting has wrong.
     """
     load = replace(request.load, seed=request.seed, cache=str(cache_folder()))
+    _check_parties(request)
     benchmark = load_benchmark(request.benchmark, request.data, options=load)
     if not benchmark.items:
         raise UsageError(
@@ -113,6 +114,37 @@ def make_plan(request: RunRequest) -> Plan:
 
 
 def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
+def _check_parties(request: RunRequest) -> None:
+    """Asks for a model and a judge before gigabytes of data are fetched.
+
+    Raises:
+        UsageError: one of them was not named.
+    """
+    if not request.model and request.replies is None and not _is_blind(request):
+        raise _no_model()
+    if not _several(request.judge):
+        raise _no_judge()
+
+
+def _is_blind(request: RunRequest) -> bool:
+    return request.protocol.get("control") == "blind"
+
+
+def _no_model() -> UsageError:
+    return UsageError(
+        "no model: nothing says whose eyes are tested",
+        hint="give --model NAME --api-url URL, or --replies FILE with replies that exist",
+    )
+
+
+def _no_judge() -> UsageError:
+    return UsageError(
+        "no judge: nothing says who reads the replies",
+        hint="give --judge NAME [--judge-url URL], or --judge embedded for the offline one "
+        "(low fidelity)",
+    )
+
+
     """The plan of a benchmark that is loaded already."""
     options = protocol_options(request, benchmark)
     rules = PictureRules(max_pixels=request.max_pixels)
@@ -226,7 +258,7 @@ def recorded_options(request: RunRequest, benchmark: Benchmark) -> dict[str, Any
 
 def bind_model(request: RunRequest, settings: Settings, rules: PictureRules) -> Bound:
     """The model under test; replies that are given need none, nor does the control `blind`."""
-    if request.protocol.get("control") == "blind" and not request.model and not request.api_url:
+    if _is_blind(request) and not request.model and not request.api_url:
         return _offline("blind", _NoModel())
     if request.replies is not None and not request.api_url:
         name = str(request.model) if isinstance(request.model, str) and request.model else "replies"
@@ -234,10 +266,7 @@ def bind_model(request: RunRequest, settings: Settings, rules: PictureRules) -> 
     if callable(request.model):
         return _callable(request.model)
     if not request.model:
-        raise UsageError(
-            "no model: nothing says whose eyes are tested",
-            hint="give --model NAME --api-url URL, or --replies FILE with replies that exist",
-        )
+        raise _no_model()
     wish = EndpointWish(
         request.model,
         request.api_url,
@@ -329,11 +358,7 @@ def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) ->
     if callable(judge):
         return _callable(judge)
     if not judge:
-        raise UsageError(
-            "no judge: nothing says who reads the replies",
-            hint="give --judge NAME [--judge-url URL], or --judge embedded for the offline one "
-            "(low fidelity)",
-        )
+        raise _no_judge()
     if judge == EMBEDDED:
         return bind_embedded()
     protocol = protocol_of(benchmark.protocol, benchmark.name)

@@ -110,7 +110,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many there were of each; a probe is right, abstained, otherwise wrong, or unscored."""
+    """How many there were of each; a probe is right, abstained, otherwise wrong, or unscored.
+
+    `bad_rows` are rows of the data that `--on-bad-row skip` left out: they are no items.
+    """
 
     items: int = 0
     probes: int = 0
@@ -119,6 +122,7 @@ class Counts:
     scored: int = 0
     unscored: int = 0
     skipped: int = 0
+    bad_rows: int = 0
     unscored_by_reason: Mapping[str, int] = field(default_factory=dict)
     scored_by_reason: Mapping[str, int] = field(default_factory=dict)
 

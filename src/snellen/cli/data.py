@@ -45,14 +45,14 @@ def _where(path: object, repository: str) -> str:
 @click.option("--data", metavar="PATH", help="The benchmark's files; else they are fetched.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def describe(benchmark: str, data: str | None, *, as_json: bool) -> None:
-    """Print a benchmark's statistics and its licence."""
+    """Print a benchmark's statistics and its licence; bad rows are left out and counted."""
     from snellen.cli.printing import print_json, print_table
     from snellen.readers import LoadOptions, load_benchmark
     from snellen.readers.info import info
     from snellen.settings import cache_folder
     from snellen.tables import info_tables
 
-    options = LoadOptions(cache=str(cache_folder()))
+    options = LoadOptions(cache=str(cache_folder()), on_bad_row="skip")
     found = info(load_benchmark(benchmark, data, options=options))
     if as_json:
         print_json(found)

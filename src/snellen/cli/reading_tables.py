@@ -1,4 +1,4 @@
-"""The tables that `snellen show` has about captions, models and published rows."""
+"""The tables that `snellen show` has beyond numbers: controls, repeats, published rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Table]:
     """The tables of runs of one benchmark and judge beyond their numbers.
 
-    Controls and generators are shown wherever the runs allow; `wanted` asks for `diagnose`,
-    `provider` and `published`.
+    Controls, repeats and generators are shown wherever the runs allow; `wanted` asks for
+    `diagnose`, `provider` and `published`.
     """
     from snellen.analysis import controls, naming, providers, published
 
@@ -22,6 +22,10 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
     if runs[0].spec.protocol == "reading":
         yield from _control_tables(runs)
         yield from _question_tables(own, diagnose=wanted["diagnose"])
+    if runs[0].spec.protocol == "direct":
+        from snellen.analysis import steadiness
+
+        yield from steadiness.direct_tables(runs)
     if wanted["provider"]:
         yield providers.provider_table(own or naming.named_apart(runs))
     if wanted["published"]:

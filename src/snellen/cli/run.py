@@ -184,6 +184,11 @@ def requests_of(words: dict[str, Any]) -> Iterator[RunRequest]:
     name = words["benchmark"] or words["datasets"]
     if not name:
         raise UsageError("no benchmark", hint="for example: snellen run mini-reading ...")
+    if words["benchmark"] and words["datasets"]:
+        raise UsageError(
+            f"two benchmarks are named: {words['benchmark']} and {words['datasets']}",
+            hint="one command evaluates one benchmark: leave --datasets out",
+        )
     if not words["out"]:
         words["out"] = f"runs/{Path(name).name}"
     benchmarks = MINI if name == "mini" else (name,)

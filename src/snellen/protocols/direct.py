@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from snellen.errors import UsageError
 from snellen.flows import REASKS, Flow, Given, Judged, ask_judge, ask_model, failed_reason
 from snellen.records import (
     GradeTask,
@@ -43,6 +44,8 @@ from snellen.templates import Template, bundled
 
 _MARK = re.compile(r"<\|image_(\d+)\|>")
 _SPACE = re.compile(r"\s+")
+CONTROLS = ("", "no-image")
+PARSERS = ("snellen", "official")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,9 @@ class DirectOptions:
     `hint` sends an item's non-blank hint as system message. `parser` is `snellen` or `official`.
     `exact_match` spares the judge where reply and reference are equal but for case and space.
     `control` is "" or `no-image`.
+
+    Raises:
+        UsageError: no such control, or no such parser.
     """
 
     judge: Template = field(default_factory=lambda: bundled("direct_judge"))
@@ -62,6 +68,18 @@ class DirectOptions:
     control: str = ""
     reasks: int = REASKS
     given: Given | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what direct questions do not have, rather than to leave it out in silence."""
+        if self.control not in CONTROLS:
+            raise UsageError(
+                f"a direct benchmark has no control `{self.control}`",
+                hint="give --control no-image",
+            )
+        if self.parser not in PARSERS:
+            raise UsageError(
+                f"there is no parser `{self.parser}`", hint=f"there are: {', '.join(PARSERS)}"
+            )
 
     @property
     def prompts(self) -> Mapping[str, Template]:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from snellen.errors import DataError, ImageError
-from snellen.readers.pictures import PictureFinder
+from snellen.readers.pictures import PictureFinder, broken_picture
 from snellen.readers.rows import Row, broken, in_words, read_rows
 from snellen.readers.schemas import Fault, nearest, was_read
 from snellen.readers.selection import taken
@@ -94,7 +94,7 @@ class Findings:
         try:
             self._look(image)
         except ImageError as error:
-            self.note(row.error(error.message, field=field, hint=error.hint))
+            self.note(broken_picture(row, image, error, field=field))
 
     def all(self) -> list[Problem]:
         return self._problems

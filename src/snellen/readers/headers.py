@@ -50,8 +50,8 @@ class _Base64Part:
         return decoded[start - first * 3 : end - first * 3]
 
 
-def headers_of(images: Iterable[Image]) -> Iterator[sniff.Header | None]:
-    """What each picture is, None for those that are no pictures; sizes are as stored.
+def headers_of(images: Iterable[Image]) -> Iterator[tuple[Image, sniff.Header | None]]:
+    """Each picture and what it is, None for one that is no picture; sizes are as stored.
 
     The order is that of the files and of the places in them, so that each file is opened once.
     """
@@ -59,7 +59,17 @@ def headers_of(images: Iterable[Image]) -> Iterator[sniff.Header | None]:
     for path, group in groupby(ordered, key=lambda image: image.path):
         with Path(path).open("rb") as stream:
             for image in group:
-                yield _header(stream, image)
+                yield image, _header(stream, image)
+
+
+def is_whole(image: Image) -> bool:
+    """Whether a picture's headers show a JPEG, PNG or WebP that ends where it should.
+
+    No is a suspicion, not a verdict: a decoder knows more.
+    """
+    with Path(image.path).open("rb") as stream:
+        header = _header(stream, image)
+    return header is not None and header.end is not None
 
 
 def _header(stream: BinaryIO, image: Image) -> sniff.Header | None:

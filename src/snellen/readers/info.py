@@ -50,7 +50,8 @@ class BenchmarkInfo:
 
     Lengths are in characters, without the marks of pictures: `prompt_chars` of the questions
     (direct and reading) or the statements (rubric), also by the label in `prompt_chars_by`;
-    `answer_chars` of the right answers. `reference_words` are the words of the golden captions.
+    `answer_chars` of the right answers. `pictures_by` is by the label of the items, empty for
+    reading, where an item has many. `reference_words` are the words of the golden captions.
     Both are None where a protocol has none. `groups` and `probe_groups` count items and probes by
     dimension and label. `terms` says in plain words what the licence means, where it matters.
     """
@@ -78,6 +79,7 @@ class BenchmarkInfo:
     groups: Mapping[str, Mapping[str, int]]
     probe_groups: Mapping[str, Mapping[str, int]]
     pictures: PictureInfo
+    pictures_by: Mapping[str, PictureInfo]
     skipped: int
 
 
@@ -119,6 +121,7 @@ def info(benchmark: Benchmark) -> BenchmarkInfo:
         groups=_count_groups(items),
         probe_groups=_count_probe_groups(items),
         pictures=picture_info(items),
+        pictures_by={} if benchmark.protocol == "reading" else _pictures_by_label(items),
         skipped=len(benchmark.skipped),
     )
 
@@ -156,7 +159,7 @@ def _spread_by(pairs: Iterable[tuple[str, int]]) -> dict[str, Spread]:
 
 
 def _lines(protocol: str, item: Item) -> Iterator[_Line]:
-    first = next((label for labels in item.groups.values() for label in labels), "?")
+    first = _label(item)
     for probe in item.probes:
         if protocol == "direct":
             yield _Line(first, len(_without_marks(item)), len(probe.answer))
@@ -165,6 +168,11 @@ def _lines(protocol: str, item: Item) -> Iterator[_Line]:
             yield _Line(probe.groups.get("category", "?"), len(probe.question), len(right))
         else:
             yield _Line(first, len(probe.question), None)
+
+
+def _label(item: Item) -> str:
+    """The first label of an item: that of its first dimension."""
+    return next((label for labels in item.groups.values() for label in labels), "?")
 
 
 def _without_marks(item: Item) -> str:
@@ -194,6 +202,13 @@ def _count_probe_groups(items: Iterable[Item]) -> dict[str, dict[str, int]]:
     return {dimension: dict(sorted(one.items())) for dimension, one in counts.items()}
 
 
+def _pictures_by_label(items: Iterable[Item]) -> dict[str, PictureInfo]:
+    by: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        by[_label(item)].append(item)
+    return {label: picture_info(some) for label, some in by.items()}
+
+
 def picture_info(items: Iterable[Item]) -> PictureInfo:
     """The statistics of the pictures of some items."""
     items = tuple(items)
@@ -201,7 +216,7 @@ def picture_info(items: Iterable[Item]) -> PictureInfo:
     formats: Counter[str] = Counter()
     sizes: list[tuple[int, int]] = []
     unreadable = 0
-    for header in headers_of(images):
+    for _, header in headers_of(images):
         if header is None:
             unreadable += 1
             continue

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder
+from snellen.errors import DataError, ImageError
+from snellen.readers.headers import is_whole
+from snellen.readers.pictures import PictureFinder, broken_picture
 from snellen.readers.rows import Row, decode_row
 from snellen.readers.schemas import DirectRow, answer_text, direct_faults
 from snellen.readers.selection import Intake, with_digest
@@ -37,7 +38,26 @@ def _take(row: Row, finder: PictureFinder, *, intake: Intake) -> None:
     intake.claim(row, "index", value=record.index)
     label = category_of(record)
     if intake.wants((label,), label):
-        intake.add(direct_item(record, finder.find(row, record.image)), label)
+        images = finder.find(row, record.image)
+        for image in images:
+            refuse_broken(row, image)
+        intake.add(direct_item(record, images), label)
+
+
+def refuse_broken(row: Row, image: Image) -> None:
+    """Looks at a picture's headers, and decodes it where these leave a doubt.
+
+    Raises:
+        DataError: no model can be shown the picture; it names row, field and picture.
+    """
+    if is_whole(image):
+        return
+    from snellen.media import open_upright
+
+    try:
+        open_upright(image)
+    except ImageError as error:
+        raise broken_picture(row, image, error, field="image") from error
 
 
 def category_of(record: DirectRow) -> str:

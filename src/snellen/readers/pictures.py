@@ -137,6 +137,13 @@ class PictureFinder:
         return path
 
 
+def broken_picture(row: Row, image: Image, error: DataError, *, field: str) -> DataError:
+    """What a decoder says of a picture, as an error of its row."""
+    name = image.name.removeprefix(f"{row.file.name} row {row.number} ")
+    message = error.message.removeprefix(f"{image.name}: ")
+    return row.error(f"{name} {message}", field=field, hint=error.hint)
+
+
 class _Place(msgspec.Struct, frozen=True):
     """Which picture of which row is meant."""
 

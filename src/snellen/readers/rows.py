@@ -240,7 +240,7 @@ def _malformed(data: bytes) -> str:
     except UnicodeDecodeError as error:
         return f"is not UTF-8: byte 0x{data[error.start]:02x} at column {error.start + 1}"
     except json.JSONDecodeError as error:
-        return f"is not JSON: {error.msg} at column {error.pos + 1}"
+        return f"is not JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}"
     except _ConstantError as error:
         return f"{error} is not a JSON number"
     except RecursionError:

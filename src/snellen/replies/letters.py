@@ -106,6 +106,25 @@ REVISED = re.compile(
 )
 _OR_ELSE = re.compile(r"\b(?:or|and)\s+[(\[]?([A-Z])[)\]]?(?=[.:,;)]|\s*$)")
 _DENIED = re.compile(r"(?:no|not|false|wrong|incorrect|✗|✘|❌)\b.{0,20}", re.IGNORECASE)
+_PLAIN_NO = re.compile(r"(?:no|not|false|wrong|incorrect|✗|✘|❌)", re.IGNORECASE)
+# "C, not D" and "C, no doubt" deny nothing of C.
+_SETS_ASIDE = re.compile(
+    r"(?:and\s+)?(?:not\s+(?:option\s+)?(?P<others>[(\[]?[A-Z][)\]]?(?:(?:\s*,|\s+n?or|\s+and)+\s*"
+    r"[(\[]?[A-Z][)\]]?)*)|no\s+(?:doubt|question|other)\b.*)",
+    re.IGNORECASE,
+)
+# An option that itself says that there is no answer.
+ABSTAINS = re.compile(
+    r"(?:cannot|can't|can not|unable|unknown|insufficient|none of|not\s+(?:mentioned|stated"
+    r"|specified|given|described|clear|enough|sure|known|answerable)|no\s+(?:information|mention|answer))\b",
+    re.IGNORECASE,
+)
+ALSO = re.compile(
+    r"\b(?:probably|possibly|maybe|perhaps|likely|could\s+be|might\s+be)\s+[(\[]?([A-Z])[)\]]?"
+    r"(?=[.:,;)]|\s*$)"
+    r"|(?<![A-Za-z])[(\[]?([A-Z])[)\]]?\s+(?:is|seems|could\s+be|may\s+be|might\s+be|would\s+be)\s+"
+    r"(?:also\s+|still\s+|equally\s+)?(?:possible|plausible|likely|right|correct)\b"
+)
 
 
 def read_choice(text: str, choices: Choices) -> Parsed | None:
@@ -151,15 +170,34 @@ def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
     if named not in (None, letter) or begins_with_other(first, letter, choices):
         return unread("contradiction", body)
     own = _bare(choices.texts[choices.letters.index(letter)])
-    if named is None and not own.startswith(_bare(first)) and _DENIED.fullmatch(first.rstrip(".")):
+    if named is None and is_denied(first, letter, own=own):
         return unread("negated", body)
-    if any(other[1] in choices.letters.replace(letter, "") for other in _OR_ELSE.finditer(rest)):
+    others = choices.letters.replace(letter, "")
+    if any(other[1] in others for other in _OR_ELSE.finditer(rest)):
         return unread("several_letters", body)
+    if any((other[1] or other[2]) in others for other in ALSO.finditer(rest)):
+        return unread("contradiction", body)
     if REVISED.search(rest):
         return unread("contradiction", body)
+    if ABSTAINS.match(own) and not rest.startswith("?"):
+        return recovered(letter, first)
     if rest.startswith("?") or HEDGE.match(first) or re.match(r"\(?\s*(?:i think|i guess)", first):
         return unread("hedged", body)
     return recovered(letter, first)
+
+
+def is_denied(first: str, letter: str, *, own: str) -> bool:
+    """Whether the words after a letter say that its option, whose text is `own`, is not so.
+
+    After the letter of an abstention "not stated" agrees with it.
+    """
+    said = first.strip(" ().").rstrip(".")
+    if ABSTAINS.match(own):
+        return bool(_PLAIN_NO.fullmatch(said))
+    aside = _SETS_ASIDE.fullmatch(said)
+    if aside and letter not in re.findall(r"\b[A-Z]\b", aside["others"] or ""):
+        return False
+    return not own.startswith(_bare(first)) and bool(_DENIED.fullmatch(first.rstrip(".")))
 
 
 def _after_space(letter: str, named: str | None) -> Parsed | None:

@@ -20,6 +20,7 @@ from snellen.replies.cleaning import (
     undress,
     unread,
 )
+from snellen.replies.official import NO_MARKERS, official_verdict
 
 WORDS: dict[str, bool] = {
     "true": True, "yes": True, "correct": True, "right": True, "pass": True, "passed": True,
@@ -199,12 +200,12 @@ def why_none(text: str) -> str:
 
 def read_markers(text: str) -> Parsed | None:
     """The section after the last `[judge]` of a reply that has both of the protocol's markers."""
-    text = _unless_all(drop_quotations(text, MARKER), text)
+    text = plain_markers(_unless_all(drop_quotations(text, MARKER), text))
     if "[reason]" not in text or "[judge]" not in text:
         return None
     section = judge_section(text)
     note = text.split("[judge]", 1)[0].rsplit("[reason]", 1)[-1].strip()[:NOTE_CHARS]
-    word = undress(section).strip(" .!。[](){}:\n").lower()
+    word = undress(section).strip(" .!。[](){}<>:\n").lower()
     if word in ("true", "false"):
         return Parsed(word == "true", "marked", None, note)
     found = _first(section, ("labels", "whole", "edges")) or unread(why_none(section))
@@ -212,9 +213,22 @@ def read_markers(text: str) -> Parsed | None:
     return replace(found, how="marked" if as_official else found.how, note=note)
 
 
+_CLOSING = re.compile(r"\[/(?:reason|judge)\]")
+_LENTICULAR = str.maketrans("【】", "[]")
+
+
+def plain_markers(text: str) -> str:
+    """The text with lenticular brackets made square, and without markers that close a section."""
+    return _CLOSING.sub(" ", text.translate(_LENTICULAR))
+
+
 def judge_section(text: str) -> str:
-    """What follows the last `[judge]`: an earlier one is part of the reasoning."""
-    return text.rsplit("[judge]", 1)[1]
+    """What follows the last `[judge]`, up to a `[reason]`: an earlier one is part of the reasoning.
+
+    >>> judge_section("[reason] a [judge] b [judge] True [reason] c")
+    ' True '
+    """
+    return text.rsplit("[judge]", 1)[1].split("[reason]", 1)[0]
 
 
 def _unless_all(kept: str, text: str) -> str:
@@ -387,7 +401,17 @@ def parse_verdict(text: str, *, finish_reason: str | None = None) -> Parsed:
     if not cleaned:
         reason = blank_reason(text, reasoning=None, finish_reason=finish_reason)
         return unread(reason or "no_verdict")
-    return settle(_first(cleaned) or unread(why_none(cleaned)), finish_reason)
+    parsed = _first(cleaned) or unread(why_none(cleaned))
+    return settle(_as_official(parsed, text), finish_reason)
+
+
+def _as_official(parsed: Parsed, text: str) -> Parsed:
+    """A reading is `marked` only where the official script reads the reply itself alike."""
+    if parsed.how != "marked":
+        return parsed
+    official = official_verdict(text)
+    alike = official.note != NO_MARKERS and official.value is parsed.value
+    return parsed if alike else replace(parsed, how="recovered")
 
 
 def settle(parsed: Parsed, finish_reason: str | None) -> Parsed:
