@@ -107,6 +107,10 @@ def first_section(text: str) -> str:
     return text.split("[judge]")[1]
 
 
+def to_the_end(text: str) -> str:
+    return text.rsplit("[judge]", 1)[1]
+
+
 def last_word_only(text: str) -> Parsed | None:
     words = re.findall(r"true|false", text, re.IGNORECASE)
     return recovered(words[-1].lower() == "true") if words else None
@@ -137,6 +141,8 @@ VERDICT: dict[str, Mutation] = {
     ),
     "finish reason ignored": attr(verdicts, "settle", keep_finish),
     "first [judge] section": attr(verdicts, "judge_section", first_section),
+    "closing and lenticular markers not known": attr(verdicts, "plain_markers", same),
+    "a section goes on past the next marker": attr(verdicts, "judge_section", to_the_end),
     "markers not known": item(verdicts.VERDICT_STEPS, "markers", lambda text: None),
     "negations pass": attr(
         verdicts,
@@ -253,6 +259,30 @@ VERDICTS: list[tuple[str, str, str | None, Outcome]] = [
         (False, None),
     ),
     ("markers not known", "[reason] both name a fox [judge] True", "length", (True, None)),
+    (
+        "closing and lenticular markers not known",
+        "[reason] both say four [/reason]\n[judge] True [/judge]",
+        None,
+        (True, None),
+    ),
+    (
+        "closing and lenticular markers not known",
+        "【reason】the sign is green【judge】False",
+        None,
+        (False, None),
+    ),
+    (
+        "a section goes on past the next marker",
+        "[judge] False [reason] seven is not nine",
+        None,
+        (False, None),
+    ),
+    (
+        "a section goes on past the next marker",
+        "[judge] True\n[reason] a False lead was left behind",
+        None,
+        (True, None),
+    ),
     ("negations pass", "Not true.", None, (False, None)),
     ("negations pass", "[reason] x [judge] untrue", None, (False, None)),
     ("negations pass", "不正确", None, (False, None)),
