@@ -13,16 +13,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from snellen import media
 from snellen.cache import ResponseCache, cache_key
 from snellen.engine import sending, stops
+from snellen.engine.lanes import Binding, Job, Lane, Node, lanes_of
 from snellen.engine.meters import Meter, RoleMeter
 from snellen.engine.pacing import (
-    AdaptiveLimit,
     Budget,
-    MinuteRate,
     RetryPolicy,
     backoff_s,
     cost_usd,
@@ -34,10 +33,8 @@ from snellen.flows import Flow
 from snellen.journal import CallRow, Journal, now
 from snellen.keys import address, request_key
 from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Reply, Request
-from snellen.settings import Endpoint
 
-if TYPE_CHECKING:
-    from snellen.client.http import Caller
+__all__ = ["Binding", "DriveOptions", "Scheduler"]
 
 LEAD_S = 0.03
 # How long calls in flight may still take after Ctrl-C, and after an error that stops the run.
@@ -51,22 +48,6 @@ MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
-    """What a role means in this run: who is called, under which settings."""
-
-    caller: Caller
-    endpoint: Endpoint
-    rules: media.PictureRules = field(default_factory=media.PictureRules)
-    cacheable: bool = True
-    shares_prefix: bool = True
-
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """The body fields that are sent."""
-        return {**self.endpoint.soft_params, **self.endpoint.params}
-
-
-@dataclass(frozen=True, slots=True)
 class DriveOptions:
     """How a run is driven. `max_live` bounds the flows that are under way at once."""
 
@@ -75,64 +56,6 @@ class DriveOptions:
     max_live: int | None = None
     give_up_after: int = 8
     seed: int = 0
-
-
-@dataclass(slots=True)
-class _Node:
-    """A flow under way: its place in its parent, and the answers that it waits for."""
-
-    flow: Flow[Any]
-    item: str
-    repeat: int
-    parent: _Node | None = None
-    slot: int = 0
-    results: list[Any] = field(default_factory=list)
-    pending: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    """A request on its way to an endpoint."""
-
-    node: _Node
-    slot: int
-    request: Request
-    binding: Binding
-    key: str
-    tries: int = 0
-    rate_limited: int = 0
-    reserved: float = 0.0
-    n_bytes: int = 0
-    leads: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class _Lane:
-    """The calls to one URL, whatever their role: limits belong to the address."""
-
-    limit: AdaptiveLimit
-    requests: MinuteRate
-    tokens: MinuteRate
-    is_metered: bool
-    urgent: deque[_Job] = field(default_factory=deque)
-    normal: deque[_Job] = field(default_factory=deque)
-    held: dict[str, list[_Job]] = field(default_factory=dict)
-    in_flight: int = 0
-    waking: bool = False
-
-    def push(self, job: _Job) -> None:
-        """Queues a call; judging goes before new replies, since it frees what waits."""
-        (self.normal if job.request.role == "model" else self.urgent).append(job)
-
-    def pop(self) -> _Job | None:
-        """The next call, or None."""
-        if self.urgent:
-            return self.urgent.popleft()
-        return self.normal.popleft() if self.normal else None
-
-    def push_front(self, jobs: Sequence[_Job]) -> None:
-        """Queues calls ahead of all others, in their order."""
-        self.urgent.extendleft(reversed(jobs))
 
 
 OnResult = Callable[[str, int, Any], None]
@@ -160,10 +83,10 @@ class Scheduler:
         self._on_result = on_result
         self._budget = Budget(self._options.max_cost_usd)
         self._rng = random.Random(self._options.seed)
-        self._lanes = _lanes(bindings)
+        self._lanes = lanes_of(bindings)
         self._params = {role: binding.params for role, binding in bindings.items()}
         self._streaks = {role: stops.Streak() for role in bindings}
-        self._ready: deque[tuple[_Node, list[Any] | None]] = deque()
+        self._ready: deque[tuple[Node, list[Any] | None]] = deque()
         self._turning = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._live = 0
@@ -233,7 +156,7 @@ class Scheduler:
                 return
             self._live += 1
             try:
-                self._advance(_Node(flow, item, repeat), None)
+                self._advance(Node(flow, item, repeat), None)
             except SnellenError as error:
                 self._stop(error, grace_s=STOP_GRACE_S)
             await asyncio.sleep(0)
@@ -241,7 +164,7 @@ class Scheduler:
                 self._room.clear()
                 await self._room.wait()
 
-    def _advance(self, node: _Node, answers: list[Any] | None) -> None:
+    def _advance(self, node: Node, answers: list[Any] | None) -> None:
         """Sends a flow its answers; a queue keeps long replays off the stack."""
         self._ready.append((node, answers))
         if self._turning:
@@ -253,7 +176,7 @@ class Scheduler:
         finally:
             self._turning = False
 
-    def _turn(self, node: _Node, answers: list[Any] | None) -> None:
+    def _turn(self, node: Node, answers: list[Any] | None) -> None:
         """One turn of a flow: it gets its answers and says what it wants next."""
         try:
             wanted = node.flow.send(answers)
@@ -266,11 +189,11 @@ class Scheduler:
             if isinstance(want, Request):
                 self._submit(node, slot, want)
             else:
-                self._advance(_Node(want, node.item, node.repeat, node, slot), None)
+                self._advance(Node(want, node.item, node.repeat, node, slot), None)
         if not wanted:
             self._advance(node, [])
 
-    def _complete(self, node: _Node, result: Any) -> None:
+    def _complete(self, node: Node, result: Any) -> None:
         if self._on_result is not None:
             self._on_result(node.item, node.repeat, result)
         if node.parent is not None:
@@ -282,13 +205,13 @@ class Scheduler:
         if not self._live:
             self._idle.set()
 
-    def _deliver(self, node: _Node, slot: int, result: Any) -> None:
+    def _deliver(self, node: Node, slot: int, result: Any) -> None:
         node.results[slot] = result
         node.pending -= 1
         if not node.pending:
             self._advance(node, node.results)
 
-    def _submit(self, node: _Node, slot: int, request: Request) -> None:
+    def _submit(self, node: Node, slot: int, request: Request) -> None:
         """Answers a request from the journal or the cache, or queues it."""
         binding = self._bindings[request.role]
         pictures = sending.images_of(request)
@@ -303,13 +226,13 @@ class Scheduler:
             return
         if not self._stopping:
             n_bytes = sending.weight(pictures)
-            self._queue(_Job(node, slot, request, binding, key, n_bytes=n_bytes))
+            self._queue(Job(node, slot, request, binding, key, n_bytes=n_bytes))
 
     def _params_of(self, request: Request) -> Mapping[str, Any]:
         params = self._params[request.role]
         return {**params, **request.params} if request.params else params
 
-    def _replay(self, node: _Node, slot: int, request: Request, key: str) -> bool:
+    def _replay(self, node: Node, slot: int, request: Request, key: str) -> bool:
         if self._journal is None:
             return False
         row = self._journal.take(address(node.item, node.repeat, request))
@@ -326,7 +249,7 @@ class Scheduler:
         self._deliver(node, slot, row.reply)
         return True
 
-    def _from_cache(self, node: _Node, slot: int, request: Request, key: str) -> bool:
+    def _from_cache(self, node: Node, slot: int, request: Request, key: str) -> bool:
         binding = self._bindings[request.role]
         if self._cache is None or not binding.cacheable:
             return False
@@ -338,7 +261,7 @@ class Scheduler:
         self._deliver(node, slot, reply)
         return True
 
-    def _queue(self, job: _Job) -> None:
+    def _queue(self, job: Job) -> None:
         lane = self._lanes[job.binding.endpoint.url]
         lead = job.request.lead if job.binding.shares_prefix else ""
         if lead and lead in lane.held:
@@ -350,19 +273,19 @@ class Scheduler:
         lane.push(job)
         self._pump(lane)
 
-    def _release(self, lane: _Lane, lead: str) -> None:
+    def _release(self, lane: Lane, lead: str) -> None:
         """Lets those go that waited for the first call with their prefix."""
         followers = lane.held.pop(lead, None)
         if followers:
             lane.push_front(followers)
             self._pump(lane)
 
-    def _pump(self, lane: _Lane) -> None:
+    def _pump(self, lane: Lane) -> None:
         """Fills the free slots of a lane."""
         while (job := self._take(lane)) is not None:
             self._spawn(self._work(lane, job))
 
-    def _take(self, lane: _Lane) -> _Job | None:
+    def _take(self, lane: Lane) -> Job | None:
         """The next call that may start now, with its slot, time and money taken."""
         if self._stopping or lane.in_flight >= lane.limit.limit:
             return None
@@ -378,7 +301,7 @@ class Scheduler:
         self._occupy(lane, job)
         return job
 
-    def _must_wait(self, lane: _Lane) -> bool:
+    def _must_wait(self, lane: Lane) -> bool:
         at = time.monotonic()
         wait = max(lane.requests.wait_s(at), lane.tokens.wait_s(at))
         if wait > 0 and not lane.waking:
@@ -386,11 +309,11 @@ class Scheduler:
             self._later(wait, self._wake, lane)
         return wait > 0
 
-    def _wake(self, lane: _Lane) -> None:
+    def _wake(self, lane: Lane) -> None:
         lane.waking = False
         self._pump(lane)
 
-    def _may_start(self, job: _Job) -> bool:
+    def _may_start(self, job: Job) -> bool:
         prepared = self._prepared_bytes
         if prepared and job.n_bytes and prepared + job.n_bytes > MAX_PREPARED_BYTES:
             return False
@@ -405,7 +328,7 @@ class Scheduler:
             self._stop(stops.out_of_money(self._budget))
         return False
 
-    def _occupy(self, lane: _Lane, job: _Job) -> None:
+    def _occupy(self, lane: Lane, job: Job) -> None:
         at = time.monotonic()
         if lane.is_metered:
             lane.requests.take(at)
@@ -419,7 +342,7 @@ class Scheduler:
         if job.leads:
             self._later(LEAD_S, self._release, lane, job.leads)
 
-    def _leave(self, lane: _Lane, job: _Job) -> None:
+    def _leave(self, lane: Lane, job: Job) -> None:
         lane.in_flight -= 1
         self.meter.in_flight -= 1
         self._prepared_bytes -= job.n_bytes
@@ -452,13 +375,13 @@ class Scheduler:
         if self._stopping:
             self._idle.set()
 
-    async def _work(self, lane: _Lane, first: _Job) -> None:
+    async def _work(self, lane: Lane, first: Job) -> None:
         """One slot: makes a call and what follows from it, then the next, while there are any.
 
         A slot is free only when its flow has gone on, so that the calls that follow find it here:
         a task for each call would cost more than all else that is done for it.
         """
-        job: _Job | None = first
+        job: Job | None = first
         while job is not None:
             started = time.monotonic()
             try:
@@ -473,7 +396,7 @@ class Scheduler:
             job = self._take(lane)
             self._pump(lane)
 
-    async def _call(self, job: _Job) -> Answer:
+    async def _call(self, job: Job) -> Answer:
         try:
             pictures: Sequence[media.Picture] = ()
             if job.n_bytes:
@@ -490,7 +413,7 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001 - a user's callable may raise anything
             return CallFailure("bad_reply", f"{type(error).__name__}: {error}"[:300])
 
-    def _settle(self, lane: _Lane, job: _Job, answer: Answer) -> None:
+    def _settle(self, lane: Lane, job: Job, answer: Answer) -> None:
         """Stores an answer and hands it on, or plans another try."""
         if job.leads:
             self._release(lane, job.leads)
@@ -506,7 +429,7 @@ class Scheduler:
             lane.limit.speed_up()
         self._finish(job, answer)
 
-    def _settle_money(self, job: _Job, answer: Answer) -> None:
+    def _settle_money(self, job: Job, answer: Answer) -> None:
         role = job.request.role
         if isinstance(answer, Reply):
             cost = self._cost(role, answer)
@@ -520,7 +443,7 @@ class Scheduler:
     def _cost(self, role: str, reply: Reply) -> float | None:
         return cost_usd(reply.usage, self._bindings[role].endpoint)
 
-    def _retry(self, lane: _Lane, job: _Job, failure: CallFailure) -> bool:
+    def _retry(self, lane: Lane, job: Job, failure: CallFailure) -> bool:
         policy = self._options.retry
         if failure.kind not in RETRYABLE:
             return False
@@ -533,12 +456,12 @@ class Scheduler:
         self._later(wait, self._requeue, lane, job)
         return True
 
-    def _requeue(self, lane: _Lane, job: _Job) -> None:
+    def _requeue(self, lane: Lane, job: Job) -> None:
         if not self._stopping:
             lane.push(job)
             self._pump(lane)
 
-    def _finish(self, job: _Job, answer: Answer) -> None:
+    def _finish(self, job: Job, answer: Answer) -> None:
         request = job.request
         meter = self.meter.roles[request.role]
         meter.done += 1
@@ -556,7 +479,7 @@ class Scheduler:
         if self._journal is not None:
             self._journal.append(row)
 
-    def _note_failure(self, job: _Job, failure: CallFailure) -> None:
+    def _note_failure(self, job: Job, failure: CallFailure) -> None:
         """Stops the run when an endpoint is hopeless."""
         endpoint = job.binding.endpoint
         if failure.kind in HOPELESS:
@@ -605,22 +528,8 @@ class Scheduler:
             await asyncio.to_thread(self._cache.flush)
 
 
-def _lanes(bindings: Mapping[str, Binding]) -> dict[str, _Lane]:
-    lanes: dict[str, _Lane] = {}
-    for binding in bindings.values():
-        end = binding.endpoint
-        if end.url not in lanes:
-            requests, tokens = (
-                MinuteRate(end.requests_per_minute),
-                MinuteRate(end.tokens_per_minute),
-            )
-            is_metered = requests.limited or tokens.limited
-            lanes[end.url] = _Lane(AdaptiveLimit(end.concurrency), requests, tokens, is_metered)
-    return lanes
-
-
 def _row(
-    node: _Node,
+    node: Node,
     request: Request,
     key: str,
     answer: Answer,
@@ -644,7 +553,7 @@ def _row(
     )
 
 
-def _may_be_cached(job: _Job, reply: Reply) -> bool:
+def _may_be_cached(job: Job, reply: Reply) -> bool:
     """A reply that a limit cut is kept only when that limit was sent, hence is in the key."""
     if reply.finish_reason != "length":
         return True
