@@ -261,6 +261,10 @@ def test_low_fidelity_is_said_in_figures(tmp_path: Path) -> None:
     """The name of a run under the embedded judge says low fidelity."""
     runs = [reading_run(tmp_path, "a", fidelity="low"), reading_run(tmp_path, "b")]
     assert series_of(runs, "category", "overall_acc")[0].name == "a (low fidelity)"
+    rubric = [rubric_run(tmp_path, name, fidelity="low") for name in "cd"]
+    [coverage] = [chart for chart in charts_of(rubric) if chart.name == "coverage"]
+    said = [text.get_text() for text in coverage.figure.legends[0].get_texts()]
+    assert "one model (low fidelity)" in said
 
 
 def test_best_runs_come_first(tmp_path: Path) -> None:

@@ -303,7 +303,8 @@ def _gap_chart(runs: Sequence[Run]) -> Chart | None:
 
 def _coverage_chart(runs: Sequence[Run]) -> Chart | None:
     points = coverage_of(runs)
-    return coverage_chart(points) if points else None
+    is_low = any(run.spec.judge.fidelity == "low" for run in runs)
+    return coverage_chart(points, is_low=is_low) if points else None
 
 
 def _card_chart(runs: Sequence[Run], regions: Mapping[str, Region] | None) -> Chart | None:

@@ -103,7 +103,8 @@ def _studies(runs: list[Run], figures: str | None) -> list[Table]:
         from snellen.figures.study_charts import coverage_chart
         from snellen.plots import write_charts
 
-        chart = coverage_chart(points)
+        is_low = any(run.spec.judge.fidelity == "low" for run in runs)
+        chart = coverage_chart(points, is_low=is_low)
         for file in write_charts([chart], Path(figures)):
             click.echo(f"figure: {file}", err=True)
     return rubric_studies.study_tables(runs)

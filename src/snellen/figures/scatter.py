@@ -315,8 +315,12 @@ def gap_lines(points: Sequence[GapPoint]) -> Figure:
     return figure
 
 
-def coverage_curve(points: Sequence[SpreadPoint]) -> Figure:
-    """How steady scores are when only a share of the rubrics is kept: a dot a model, and means."""
+def coverage_curve(points: Sequence[SpreadPoint], *, remark: str = "") -> Figure:
+    """How steady scores are when only a share of the rubrics is kept: a dot a model, and means.
+
+    `remark` stands behind the models in the legend.
+    """
+    dot = f"one model{remark}"
     ordered = sorted(points, key=lambda p: p.share)
     with styled():
         figure = new_figure(SINGLE, 2.4)
@@ -324,7 +328,7 @@ def coverage_curve(points: Sequence[SpreadPoint]) -> Figure:
         for k, point in enumerate(ordered):
             axes.plot(
                 [100 * point.share] * len(point.values), point.values, linestyle="", marker="o",
-                markersize=3, color=COLOURS[4], alpha=0.7, label="one model" if k == 0 else None,
+                markersize=3, color=COLOURS[4], alpha=0.7, label=dot if k == 0 else None,
             )  # fmt: skip
         means = [(100 * p.share, sum(p.values) / len(p.values)) for p in ordered if p.values]
         axes.plot(*zip(*means, strict=True), color=COLOURS[0], marker="s", label="mean of models")

@@ -10,6 +10,7 @@ from snellen.analysis.alignment import title_of_metric as title_of
 from snellen.analysis.rubric_studies import CoveragePoint
 from snellen.figures import scatter
 from snellen.figures.chart import Chart
+from snellen.report.boards import LOW_SUFFIX
 from snellen.tables import PERCENT
 
 
@@ -23,14 +24,19 @@ def alignment_chart(alignment: Alignment, metric: str) -> Chart:
         if not math.isnan(scores[model])
     ]
     title = title_of(metric)
+    is_low = any(note.startswith("low fidelity") for note in alignment.notes)
+    low = LOW_SUFFIX if is_low else ""
     unit = ", %" if metric in PERCENT else ""
     caption = f"{title} of {len(points)} models against outside ratings."
-    figure = scatter.alignment(points, y_title=f"{title}{unit}")
+    figure = scatter.alignment(points, y_title=f"{title}{unit}{low}")
     return Chart(f"alignment-{metric}", f"Alignment: {title}", caption, figure)
 
 
-def coverage_chart(points: Sequence[CoveragePoint]) -> Chart:
-    """How far scores scatter when a share of the rubrics is kept, in points."""
+def coverage_chart(points: Sequence[CoveragePoint], *, is_low: bool = False) -> Chart:
+    """How far scores scatter when a share of the rubrics is kept, in points.
+
+    `is_low` says that the scores are of low fidelity.
+    """
     spread = [
         scatter.SpreadPoint(p.share, tuple(100 * sd for sd in p.score_sd.values())) for p in points
     ]
@@ -38,4 +44,5 @@ def coverage_chart(points: Sequence[CoveragePoint]) -> Chart:
         f"Standard deviation of the score over {points[0].draws} draws, in points: a dot a model, "
         "squares their means."
     )
-    return Chart("coverage", "Rubric coverage", caption, scatter.coverage_curve(spread))
+    figure = scatter.coverage_curve(spread, remark=LOW_SUFFIX if is_low else "")
+    return Chart("coverage", "Rubric coverage", caption, figure)
