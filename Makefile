@@ -1,6 +1,9 @@
 # make demo   the main job, offline          make test   the fast tests
 # make lint   style and types                make slow   the long tests (simulations, kill -9)
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+# The first Python of a fit version that really starts: a name on the path may be an empty shim.
+FIT := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c '$(FIT)' >/dev/null 2>&1 && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -37,6 +40,7 @@ clean:
 	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache
 
 $(BIN)/python:
+	@test -n '$(PYTHON)' || { echo 'error: no Python 3.11 to 3.13 here; name one: make PYTHON=/path/to/python' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
