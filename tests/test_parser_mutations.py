@@ -7,7 +7,8 @@ outcome that is stated, and the mutated parser does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -496,6 +497,22 @@ def last_id_wins(group: Any, n: int) -> Parsed:
     return original_read_group(assessments.Group(items), n)
 
 
+def sorted_by_id(group: Any) -> list[Any]:
+    numbers = assessments.numbers_of(group) or range(len(group.items))
+    return [i for _, i in sorted(zip(numbers, group.items, strict=True), key=lambda pair: pair[0])]
+
+
+def plain_numbers(group: Any) -> list[int] | None:
+    return [int(i) for i in group.ids] if all(i.isdecimal() for i in group.ids) else None
+
+
+def without_numbers(lines: Sequence[str]) -> Any:
+    return replace(original_take_numbers(lines), ids=())
+
+
+original_take_numbers = assessments.take_numbers
+
+
 ASSESSMENT: dict[str, Mutation] = {
     **CLEANING,
     "counts are made to fit": attr(assessments, "read_group", pad),
@@ -504,6 +521,9 @@ ASSESSMENT: dict[str, Mutation] = {
     "last version wins": item(assessments.CHOOSE, "version", lambda versions: versions[-1]),
     "first version wins": item(assessments.CHOOSE, "version", lambda versions: versions[0]),
     "ids are not used": attr(assessments, "in_order", lambda group: group.items),
+    "ids may leave gaps": attr(assessments, "in_order", sorted_by_id),
+    "a letter hides a number": attr(assessments, "numbers_of", plain_numbers),
+    "numbers before items are dress": attr(assessments, "take_numbers", without_numbers),
     "last of two results wins": attr(assessments, "same_ids", last_id_wins),
     "a non-empty item is true": attr(assessments, "read_boolean", truthy),
     "tags are case-sensitive": attr(assessments, "RESULT", without_case(assessments.RESULT)),
@@ -575,6 +595,25 @@ ASSESSMENTS: list[tuple[str, str, str | None, Two]] = [
         '<GroupB><Result id="1">true</Result></GroupB>',
         None,
         (((False, True), None), ((True,), None)),
+    ),
+    (
+        "ids may leave gaps",
+        '<GroupA><Result id="1">true</Result><Result id="3">true</Result></GroupA>'
+        '<GroupB><Result id="1">true</Result></GroupB>',
+        None,
+        ((None, "wrong_ids"), ((True,), None)),
+    ),
+    (
+        "a letter hides a number",
+        '{"A2": false, "B1": false, "A1": true}',
+        None,
+        (((True, False), None), ((False,), None)),
+    ),
+    (
+        "numbers before items are dress",
+        "Group A:\n2. False\n1. True\nGroup B:\n1. False",
+        None,
+        (((True, False), None), ((False,), None)),
     ),
     (
         "last of two results wins",

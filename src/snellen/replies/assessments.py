@@ -91,12 +91,12 @@ def _read_group(group: re.Match[str], *, exact: bool) -> Group:
 def _results_in(text: str) -> Group:
     results = list(RESULT.finditer(text))
     named = [_ID.search(m["attributes"]) for m in results]
-    group = _numbered([(m["body"] or "").strip() for m in results])
+    group = take_numbers([(m["body"] or "").strip() for m in results])
     ids = tuple(m[1] for m in named if m)
     return replace(group, ids=ids) if ids and len(ids) == len(results) else group
 
 
-def _numbered(lines: Sequence[str]) -> Group:
+def take_numbers(lines: Sequence[str]) -> Group:
     """Items, with the numbers that they begin with as ids if each has one of its own."""
     numbers = [_ITEM_NUMBER.match(line) for line in lines]
     ids = tuple(m["id"] for m in numbers if m)
@@ -182,7 +182,7 @@ def read_headings(text: str) -> Found:
         lines = [line for raw in text[head.end() : end].split("\n") if (line := undress(raw))]
         if len(lines) == 1:
             lines = re.split(r"\s*[,;]\s*", lines[0])
-        found.setdefault(head["name"].lower(), []).append(_numbered(lines))
+        found.setdefault(head["name"].lower(), []).append(take_numbers(lines))
     return found
 
 
