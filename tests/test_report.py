@@ -369,3 +369,14 @@ def test_a_run_that_did_not_end_says_so_in_every_table_of_numbers(tmp_path: Path
     ended, broken = (tables.leaderboard([r]).notes for r in (run, replace(run, summary=summary)))
     assert "m: the run is incomplete, its numbers are not final" in broken
     assert not any("not final" in note for note in ended)
+
+
+def test_many_unscored_probes_are_warned_of(tmp_path: Path) -> None:
+    """Above one in twenty the leaderboard and the page say how many count as not right."""
+    run = reading_run(tmp_path)
+    one = tables.summary_of(run)
+    many = replace(one, counts=replace(one.counts, scored=20, unscored=4))
+    told = "m: 4 of 24 probes are unscored and count as not right"
+    assert told in Page(page_of(replace(run, summary=many))).words
+    assert told in tables.leaderboard([replace(run, summary=many)]).notes
+    assert not any("unscored" in note for note in tables.leaderboard([run]).notes)

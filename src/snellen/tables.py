@@ -11,6 +11,8 @@ from snellen.analysis.judgecheck import JudgeRow
 from snellen.readers.info import BenchmarkInfo, PictureInfo, Spread
 from snellen.results import Run, Summary, Value
 
+# The share of probes above which unscored ones are warned of.
+MUCH_UNSCORED = 0.05
 TITLES: Mapping[str, str] = {
     "overall_acc": "Overall %",
     "effective_acc": "Effective %",
@@ -161,12 +163,18 @@ def told(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
 
 
 def unfinished(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
-    """A line for each named run that did not come to its end."""
-    return [
-        f"{name}: the run is {summary.status}, its numbers are not final"
-        for name, summary in summaries
-        if summary.status != "complete"
-    ]
+    """A line for each named run that did not come to its end, or left many probes unscored."""
+    lines = []
+    for name, summary in summaries:
+        counts = summary.counts
+        if summary.status != "complete":
+            lines.append(f"{name}: the run is {summary.status}, its numbers are not final")
+        elif counts.unscored > MUCH_UNSCORED * counts.probes:
+            lines.append(
+                f"{name}: {counts.unscored} of {counts.probes} probes are unscored and count as "
+                "not right"
+            )
+    return lines
 
 
 def readings(run: Run) -> Table:
