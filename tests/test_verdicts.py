@@ -114,3 +114,17 @@ def test_a_statement_is_one_word() -> None:
     assert parse_statement("True") == Parsed(True, "marked")
     assert parse_statement("Verdict: false").how == "recovered"
     assert parse_statement("true or false").reason == "contradiction"
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("<Result>false</Result>", False),
+        ("<Assessment>\n<GroupA><Result>True</Result></GroupA>\n</Assessment>", True),
+        ("<Result>true</Result><Result>false</Result>", None),
+        ("<Result>perhaps</Result>", None),
+    ],
+)
+def test_one_statement_in_tags(reply: str, value: bool | None) -> None:
+    """A judge that keeps to the form for many statements is read when it is asked about one."""
+    assert parse_statement(reply).value is value

@@ -423,12 +423,20 @@ def settle(parsed: Parsed, finish_reason: str | None) -> Parsed:
     return parsed
 
 
+_TAGGED = re.compile(
+    r"\s*(?:<\s*\w+[^<>]*>\s*)+(?P<word>true|false)\s*(?:<\s*/\s*\w+\s*>\s*)+", re.IGNORECASE
+)
+
+
 def parse_statement(text: str, *, finish_reason: str | None = None) -> Parsed:
     """Whether one rubric holds, from a reply to a prompt that asks for it alone.
 
-    >>> parse_statement("true").value
-    True
+    >>> parse_statement("true").value, parse_statement("<Result>false</Result>").value
+    (True, False)
     """
+    tagged = _TAGGED.fullmatch(clean(text))
+    if tagged is not None:
+        return settle(recovered(tagged["word"].lower() == "true"), finish_reason)
     parsed = parse_verdict(text, finish_reason=finish_reason)
     alone = undress(clean(text)).strip(" .").lower() in ("true", "false")
     return replace(parsed, how="marked") if alone and parsed.value is not None else parsed
