@@ -1,7 +1,7 @@
 """Makes benchmarks of any size: reading folders, and PerceptionBench files of the real size.
 
 python benchmarks/synthetic.py reading OUT --images 346 --questions 25650
-python benchmarks/synthetic.py direct OUT.jsonl --rows 3000 --pictures 3567 --kb 450
+python benchmarks/synthetic.py direct OUT.jsonl --rows 3000 --pictures 3567 --kb 336     (1.6 GB)
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ CAPABILITIES = {
 
 def picture(kilobytes: float, seed: int) -> bytes:
     """A JPEG of about that size: noise, which hardly compresses."""
-    side = max(32, int((kilobytes * 1024 / 0.62) ** 0.5))
+    # What such a JPEG takes beside its header: 0.31 bytes a pixel.
+    side = max(32, int((max(kilobytes * 1024 - 620, 0) / 0.31) ** 0.5))
     noise = np.random.default_rng(seed).integers(0, 255, (side, side, 3), np.uint8)
     out = io.BytesIO()
     Image.fromarray(noise).save(out, "JPEG", quality=35, subsampling=2)
@@ -57,7 +58,7 @@ def make_reading(folder: Path, *, images: int, questions: int, seed: int = 0) ->
         "source": "made by benchmarks/synthetic.py",
     }
     (folder / "benchmark.json").write_text(json.dumps(card), encoding="utf-8")
-    data = picture(40, seed)
+    data = picture(22, seed)
     counts = _spread(images, questions, rng)
     names = [f"s{k:04d}" for k in range(images)]
     for k, name in enumerate(names):
@@ -163,7 +164,7 @@ def main() -> None:
     direct.add_argument("out", type=Path)
     direct.add_argument("--rows", type=int, default=3000)
     direct.add_argument("--pictures", type=int, default=3567)
-    direct.add_argument("--kb", type=float, default=340)
+    direct.add_argument("--kb", type=float, default=336)
     words = parser.parse_args()
     if words.kind == "reading":
         make_reading(words.out, images=words.images, questions=words.questions)

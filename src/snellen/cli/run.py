@@ -65,7 +65,12 @@ _CREDENTIALS = re.compile(
     help="The first N items over the whole (evalscope applies it to each subset: "
     "use --limit-per-subset for that).",
 )
-@click.option("--limit-per-subset", type=click.IntRange(1), metavar="N")
+@click.option(
+    "--limit-per-subset",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The first N items of each label: what evalscope calls --limit.",
+)
 @click.option(
     "--sample",
     type=click.IntRange(1),
@@ -80,7 +85,11 @@ _CREDENTIALS = re.compile(
     help="Only items with this label. Repeatable.",
 )
 @click.option(
-    "--on-bad-row", type=click.Choice(["stop", "skip"]), default="stop", show_default=True
+    "--on-bad-row",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
+    help="Stop at a bad row of the data, or leave it out and count it.",
 )
 @click.option(
     "--source",
