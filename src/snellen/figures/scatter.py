@@ -281,9 +281,7 @@ def _name_lengths(axes: Axes, points: Sequence[LengthPoint]) -> None:
         names = [plain(p.name, NAME_CHARS) for p in points]
         spread_labels(axes, tops, names, (200.0, 125.0), avoid=lows)
         return
-    for number, (x, y) in zip(_numbers(points), tops, strict=True):
-        axes.annotate(number, (x, y), xytext=(0, 5), textcoords="offset points", ha="center",
-                      fontsize=SMALL)  # fmt: skip
+    spread_labels(axes, tops, _numbers(points), (330.0, 125.0), avoid=lows)
     _key(axes, [p.name for p in points], [""] * len(points))
 
 
