@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,54 @@ def test_replies_in_other_languages_are_unscored_and_told(tmp_path: Path) -> Non
     [notice] = finished.notices
     assert "20 probes" in notice
     assert "--judge NAME --judge-url URL" in notice
+
+
+SHOWN = {
+    "reading": ("overall_acc", "effective_acc", "coverage"),
+    "rubric": ("score",),
+    "direct": ("accuracy",),
+}
+IN_README = re.compile(r"^(\w+) {3,}((?:[\d.]+ \[[^\]]+\] *)+)$", re.MULTILINE)
+
+
+def readme_rows() -> dict[str, list[str]]:
+    """The numbers of the demo as the README shows them, by captioner."""
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    return {name: re.findall(r"[\d.]+ \[[^\]]+\]", line) for name, line in IN_README.findall(text)}
+
+
+def shown(run: Run, protocol: str) -> list[str]:
+    """The same numbers of a run, in per cent."""
+    assert run.summary is not None
+    found = [run.summary.metrics[name] for name in SHOWN[protocol]]
+    return [
+        f"{100 * m.value:.1f} [{100 * m.ci95[0]:.1f}, {100 * m.ci95[1]:.1f}]"
+        for m in found
+        if m.value is not None and m.ci95 is not None
+    ]
+
+
+def test_the_readme_shows_what_the_demo_measures(run: Run) -> None:
+    """Numbers, intervals and all three captioners; here the first captioner's reading."""
+    rows = readme_rows()
+    assert list(rows) == ["thorough", "careless", "terse"]
+    assert {len(numbers) for numbers in rows.values()} == {5}
+    assert rows["thorough"][:3] == shown(run, "reading")
+
+
+@pytest.mark.slow
+def test_every_number_of_the_readme_is_the_demos(tmp_path: Path) -> None:
+    """All captioners under all protocols."""
+    for captioner, numbers in readme_rows().items():
+        found = []
+        for protocol in SHOWN:
+            file = bundled_replies(captioner, f"mini-{protocol}")
+            assert file is not None
+            found += shown(
+                snellen.run(
+                    f"mini-{protocol}", model=captioner, judge="embedded",
+                    replies=load_replies(file), out=tmp_path / captioner / protocol,
+                ),
+                protocol,
+            )  # fmt: skip
+        assert found == numbers
