@@ -380,3 +380,12 @@ def test_many_unscored_probes_are_warned_of(tmp_path: Path) -> None:
     assert told in Page(page_of(replace(run, summary=many))).words
     assert told in tables.leaderboard([replace(run, summary=many)]).notes
     assert not any("unscored" in note for note in tables.leaderboard([run]).notes)
+
+
+def test_the_one_interval_that_no_bootstrap_holds_is_marked(tmp_path: Path) -> None:
+    """Where the density CV has an interval, tables and page say that it is too short."""
+    marked = "Density CV are too short where caption lengths have heavy tails"
+    run = reading_run(tmp_path)
+    assert marked in tables.leaderboard([run]).notes[0]
+    assert marked in Page(page_of(run)).words
+    assert marked not in tables.leaderboard([direct_run(tmp_path)]).notes[0]

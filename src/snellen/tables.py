@@ -147,7 +147,11 @@ def _scored(summary: Summary) -> str:
 
 
 def _notes(summaries: Sequence[tuple[str, Summary]]) -> tuple[str, ...]:
-    return ("in brackets: 95% intervals, clustered by image", *told(summaries))
+    brackets = "in brackets: 95% intervals, clustered by image"
+    spread = [summary.metrics.get("density_cv") for _, summary in summaries]
+    if any(value is not None and value.ci95 is not None for value in spread):
+        brackets += "; those of Density CV are too short where caption lengths have heavy tails"
+    return (brackets, *told(summaries))
 
 
 def told(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
