@@ -309,6 +309,14 @@ def test_sub_domains_of_ones_own_keep_their_names(tmp_path: Path) -> None:
     assert domain_weights([unclear]) == {"Sports": {"other": 1.0}, "Home": {"other": 1.0}}
 
 
+def test_a_figure_stays_where_it_is_however_often_it_is_saved() -> None:
+    """Page and files show one layout: saving in between in another form moves nothing."""
+    figure = bars.share_bars({"Spatial Relationship & Position": 30, "Count": 9, "OCR/Text": 4})
+    first = style.save(figure, "svg")
+    style.save(figure, "png")
+    assert style.save(figure, "svg") == first
+
+
 def test_reliability_states_its_error() -> None:
     """The diagram names the expected calibration error and how many answers it holds."""
     found = calibration([0.9, 0.9, 0.6, 0.6], [True, True, True, False])

@@ -217,6 +217,10 @@ def save(figure: Figure, kind: str, *, clear: bool = False) -> bytes:
     }
     buffer = io.BytesIO()
     with styled():
+        if figure.get_layout_engine() is not None:
+            # Laid out once: each drawing would move parts a little, and page and file differ.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
         figure.savefig(
             buffer,
             format=kind,
