@@ -211,7 +211,7 @@ def share_bars(counts: Mapping[str, int], *, unit: str = "questions") -> Figure:
             )  # fmt: skip
         axes.set_yticks(range(len(rows)), [readable(name, 34) for name, _ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlim(0, max(shares) * 1.42)
+        axes.set_xlim(0, max(shares) * 1.6)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(f"Share of {total:,} {unit}, %")
         axes.spines["left"].set_visible(False)
