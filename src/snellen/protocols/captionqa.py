@@ -53,7 +53,12 @@ NO_CAPTION = "no_caption"
 NO_REPLY = "failed:no_reply"
 UNPARSED = Parsed("")
 
-_HEADING = re.compile(r"^([ \t]*(?:Caption|Question|Options|Answer)[ \t]*):", re.M | re.I)
+# A heading may be dressed, and its line begin after any sign that some models take for a line end.
+_HEADING = re.compile(
+    r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))([^\S\n]*[#>*_`]*[^\S\n]*"
+    r"(?:Caption|Question|Options|Answer)[^\S\n]*[*_`]*)[:：]",
+    re.M | re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
