@@ -124,3 +124,16 @@ def test_caption_files_read_back_as_written(tmp_path: Path) -> None:
     path = write_captions(captions, tmp_path / "out" / "captions.json")
     assert list(read_captions(path).items()) == list(captions.items())
     assert json.loads(path.read_text(encoding="utf-8")) == captions
+
+
+@pytest.mark.parametrize(
+    "text", ["not json", "{}", '{"a": null}', '{"id": "a", "rep', "\n\n", "[]"]
+)
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl"])
+def test_a_file_without_any_reply_is_refused(tmp_path: Path, text: str, name: str) -> None:
+    """A file that is no list of replies, or an empty one, is an error and not a run of nothing."""
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        read_replies(path)
+    assert name in str(caught.value)

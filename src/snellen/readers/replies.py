@@ -48,8 +48,17 @@ def read_replies(path: str | Path) -> ReplyFile:
         raise DataError("the file does not exist", file=path)
     head = _first_value(path)
     if head is not None and not _is_reply_row(head):
-        return _from_object(path)
-    return _from_lines(path)
+        found = _from_object(path)
+    else:
+        found = _from_lines(path)
+    if not found.replies:
+        said = f": {found.notices[0]}" if found.notices else ""
+        raise DataError(
+            f"there is no reply in it{said}",
+            file=path,
+            hint="expected JSON {id: text}, or JSON-lines of {id, reply}",
+        )
+    return found
 
 
 def _first_value(path: Path) -> dict[str, Any] | None:
