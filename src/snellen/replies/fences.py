@@ -14,14 +14,11 @@ _UNSEEN = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe0
 _GAP = rf"[\s{_UNSEEN}]*"
 _OPEN, _CLOSE, _SLASH = "[<＜﹤〈]", "[>＞﹥〉]", "[/／⁄∕\\\\]"
 
-_SQUARE = re.compile(
-    rf"[\[［]({_GAP}(?:your{_GAP})?(?:reason|judge|judge?ment|question|student{_GAP}answer"
-    rf"|reference{_GAP}answer|assistant{_GAP}answer|output{_GAP}format|notice|examples"
-    rf"|model{_GAP}caption|group{_GAP}[ab][^\]］\n]{{0,40}}){_GAP})[\]］]",
-    re.IGNORECASE,
-)
 _RULER = re.compile(r"={4,}")
-FRAMES = ("answer_under_test", "caption_under_test", "reference_answer", "reference_description")
+FRAMES = (
+    "answer_under_test", "caption_under_test", "reference_answer", "reference_description",
+    "question",
+)  # fmt: skip
 STRUCTURE_TAGS = ("assessment", "groupa", "groupb", "result")
 
 
@@ -31,6 +28,24 @@ def _wide(letter: str) -> str:
         return re.escape(letter)
     small, large = letter.lower(), letter.upper()
     return f"[{small}{large}{chr(ord(small) + 0xFEE0)}{chr(ord(large) + 0xFEE0)}]"
+
+
+def _spelt(words: str) -> str:
+    """Words in any case and width, with whatever shows nothing between their letters."""
+    unseen = f"[{_UNSEEN}]*"
+    return _GAP.join(unseen.join(map(_wide, word)) for word in words.split())
+
+
+_MARKS = (
+    "reason", "judge", "judgment", "judgement", "question", "student answer", "reference answer",
+    "assistant answer", "output format", "notice", "examples", "model caption",
+)  # fmt: skip
+_SQUARE = re.compile(
+    rf"[\[［【]({_GAP}{_SLASH}?{_GAP}(?:{_spelt('your')}{_GAP})?"
+    rf"(?:{'|'.join(map(_spelt, _MARKS))}|{_spelt('group')}{_GAP}[ab][^\]］\n]{{0,40}})"
+    rf"{_GAP})[\]］】]",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(64)

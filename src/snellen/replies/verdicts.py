@@ -200,7 +200,8 @@ def why_none(text: str) -> str:
 
 def read_markers(text: str) -> Parsed | None:
     """The section after the last `[judge]` of a reply that has both of the protocol's markers."""
-    text = plain_markers(_unless_all(drop_quotations(text, MARKER), text))
+    text = plain_markers(text)
+    text = _unless_all(drop_quotations(text, MARKER), text)
     if "[reason]" not in text or "[judge]" not in text:
         return None
     section = judge_section(text)
