@@ -11,6 +11,7 @@ from snellen.stats.bootstrap import (
     Resampling,
     clusters_to_settle,
     compare_paired,
+    compare_pairs,
     holm,
     intervals,
     rank_probabilities,
@@ -355,3 +356,15 @@ def test_clusters_to_settle_follow_the_square_root_law():
     assert clusters_to_settle(0.1, 0.01, 100) == 0
     assert clusters_to_settle(0.0, 0.01, 100) is None
     assert clusters_to_settle(0.1, math.nan, 100) is None
+
+
+def test_many_pairs_are_what_each_pair_is_alone():
+    """Pairs compared together get the numbers that each gets on its own, in the order asked."""
+    runs = [a_tally(40, seed=seed) for seed in range(3)]
+    wanted = [(2, 0), (0, 1), (1, 2)]
+    together = compare_pairs(runs, ratio, wanted)
+    for (a, b), found in zip(wanted, together, strict=True):
+        alone = compare_paired(runs[a], runs[b], ratio)
+        assert (found.difference, found.p_value) == (alone.difference, alone.p_value)
+        assert (found.low, found.high) == (alone.low, alone.high)
+    assert compare_pairs([], ratio, []) == ()

@@ -295,20 +295,23 @@ def _compared_metrics(group: _Group, tallies: Sequence[Tally]) -> tuple[MetricCo
 
 
 def _differences(group: _Group, tallies: Sequence[Tally], scored: Sequence[bool]) -> _Differences:
-    pairs = tuple(
-        _paired(tallies[a], tallies[b], level=group.resampling.level)
-        if scored[a] and scored[b] and tallies[0].n_clusters
-        else None
-        for a, b in group.pairs
+    told = [
+        pair for pair in group.pairs if all(scored[run] for run in pair) and tallies[0].n_clusters
+    ]
+    found = stats.compare_pairs(
+        [tally.counts for tally in tallies] if told else [],
+        tallies[0].statistic(),
+        told,
+        level=group.resampling.level,
     )
-    return _Differences(tuple(metric.name for metric in tallies[0].metrics), pairs)
-
-
-def _paired(first: Tally, second: Tally, *, level: float) -> stats.PairedDifference:
-    found = stats.compare_paired(first.counts, second.counts, first.statistic(), level=level)
     # Two rates are at most 1 apart.
-    reach = np.array([1.0 if metric.unit == "rate" else np.inf for metric in first.metrics])
-    return replace(found, low=np.maximum(found.low, -reach), high=np.minimum(found.high, reach))
+    reach = np.array([1.0 if metric.unit == "rate" else np.inf for metric in tallies[0].metrics])
+    by_pair = {
+        pair: replace(one, low=np.maximum(one.low, -reach), high=np.minimum(one.high, reach))
+        for pair, one in zip(told, found, strict=True)
+    }
+    names = tuple(metric.name for metric in tallies[0].metrics)
+    return _Differences(names, tuple(by_pair.get(pair) for pair in group.pairs))
 
 
 def _intervals(tally: Tally, resampling: stats.Resampling) -> stats.Intervals:

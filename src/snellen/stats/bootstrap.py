@@ -186,14 +186,37 @@ def compare_paired(
     Raises:
         UsageError: the tallies differ in shape or are no tables of finite numbers.
     """
-    first, second = _checked(counts_a), _checked(counts_b)
-    if first.shape != second.shape:
-        raise UsageError(
-            f"tallies of shapes {first.shape} and {second.shape} cannot be paired",
-            hint="give both runs the same images in the same order",
-        )
-    a, b = _jackknife(first, statistic), _jackknife(second, statistic)
-    known, n = a.known & b.known, first.shape[0]
+    return compare_pairs([counts_a, counts_b], statistic, [(0, 1)], level=level)[0]
+
+
+def compare_pairs(
+    counts: Sequence[ArrayLike],
+    statistic: Statistic,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    level: float = 0.95,
+) -> tuple[PairedDifference, ...]:
+    """The paired difference of each pair of runs, by number, the second minus the first.
+
+    What `compare_paired` gives for each of them; the jackknife of a run is made once.
+
+    Raises:
+        UsageError: the tallies differ in shape or are no tables of finite numbers.
+    """
+    tables = [_checked(table) for table in counts]
+    for table in tables[1:]:
+        if table.shape != tables[0].shape:
+            raise UsageError(
+                f"tallies of shapes {tables[0].shape} and {table.shape} cannot be paired",
+                hint="give both runs the same images in the same order",
+            )
+    used = {number for pair in pairs for number in pair}
+    found = {number: _jackknife(tables[number], statistic) for number in used}
+    return tuple(_paired_difference(found[a], found[b], level) for a, b in pairs)
+
+
+def _paired_difference(a: _Jackknife, b: _Jackknife, level: float) -> PairedDifference:
+    known, n = a.known & b.known, a.influence.shape[0]
     error = np.sqrt(((b.influence - a.influence) ** 2).sum(axis=0) / (n * max(n - 1, 1)))
     scale = np.maximum(np.abs(a.estimate), np.abs(b.estimate))
     error = np.where(error <= 1e-12 * scale, 0.0, error)
