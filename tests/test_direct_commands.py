@@ -15,6 +15,7 @@ from snellen.readers import load_benchmark
 from snellen.readers.info import info
 from snellen.replies import parse_verdict
 from snellen.replies.official import NO_MARKERS, official_verdict
+from snellen.report.boards import main_table
 
 URIS = [data_uri(png((k * 40, 10, 10), (40 + k, 30))) for k in range(3)]
 OCR, COUNT = "ocr_error", "visual_counting_error"
@@ -76,6 +77,12 @@ class TestTables:
         """Whichever of the two comes first."""
         done = type_in("compare", *(world / name for name in order), "--across", "control")
         assert "50.0 of 83.3 points of accuracy are reached: 60%" in done.stdout
+
+    def test_the_report_has_a_board_of_controls(self, world):
+        """Runs of one name keep their own numbers, whether controls or not."""
+        runs = [snellen.load_run(world / name) for name in ("control", "real")]
+        assert [row[1] for row in main_table(runs).rows] == ["83.3", "50.0"]
+        assert [row[1] for row in main_table(runs[:1]).rows] == ["50.0"]
 
     def test_a_breakdown_counts_items_not_repeats(self, world):
         """Two questions on text, asked twice each, are two items and four probes."""

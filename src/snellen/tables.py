@@ -99,9 +99,7 @@ def title_of(name: str) -> str:
 
 def leaderboard(runs: Sequence[Run]) -> Table:
     """All metrics of runs of one protocol, the best headline first, each with its interval."""
-    protocol = runs[0].protocol
-    summaries = [(label_of(run), summary_of(run)) for run in runs]
-    summaries.sort(key=lambda entry: -_headline(entry[1], protocol.headline))
+    summaries = [(label_of(run), summary_of(run)) for run in ranked(runs)]
     names = metric_names([summary for _, summary in summaries])
     rows = tuple(
         (
@@ -119,6 +117,12 @@ def leaderboard(runs: Sequence[Run]) -> Table:
 def metric_names(summaries: Sequence[Summary]) -> list[str]:
     """The metrics that any of the runs has: a run that skipped statements has fewer."""
     return max((list(summary.metrics) for summary in summaries), key=len)
+
+
+def ranked(runs: Sequence[Run]) -> list[Run]:
+    """The runs in the order of their leaderboard, the best first."""
+    headline = runs[0].protocol.headline
+    return sorted(runs, key=lambda run: -_headline(summary_of(run), headline))
 
 
 def label_of(run: Run) -> str:

@@ -11,6 +11,7 @@ from snellen.tables import (
     leaderboard,
     metric_names,
     number,
+    ranked,
     summary_of,
     title_of,
     with_interval,
@@ -29,8 +30,7 @@ def main_table(runs: Sequence[Run], *, intervals: bool = False) -> Table:
     Source: CapProbe, table 3.
     """
     full = leaderboard(runs)
-    by_name = {run.name: run for run in runs}
-    order = [by_name[row[0]] for row in full.rows]
+    order = ranked(runs)
     metrics = metric_names([summary_of(run) for run in order])
     better = {metric.name: metric.better for run in order for metric in run.tally().metrics}
     shown = [
