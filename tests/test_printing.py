@@ -1,0 +1,55 @@
+"""Tables on the terminal: whole numbers, at every width."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+from fcntl import ioctl
+
+import pytest
+
+from snellen.cli.printing import print_table
+from snellen.tables import Table
+
+NAMES = ("Model", "Overall %", "Effective %", "Mean dens. ‰", "Tokens/image", "Scored")
+ROW = ("thorough", "74.4 [70.7, 78.0]", "86.0 [79.2, 90.8]", "3.09 [2.84, 3.27]", "241", "199/199")
+TEXT = "a caption of many words that no terminal of sixty columns can hold in a single line"
+
+
+def seen(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a terminal of so many columns gets, without colours."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    monkeypatch.setenv("COLUMNS", str(width))
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        print_table(table)
+        stream.flush()
+        text = os.read(ours, 65536).decode("utf-8")
+    os.close(ours)
+    return re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "")
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 110, 160])
+def test_no_number_and_no_name_of_a_column_is_cut(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What does not fit side by side comes in parts, each with the name of the row."""
+    text = seen(Table("A board", NAMES, (ROW,), ("a note",)), width, monkeypatch)
+    for whole in (*NAMES, *(part for cell in ROW for part in cell.split(" ", 1))):
+        assert whole in text
+    assert all(len(line) <= width for line in text.splitlines())
+    assert text.count("A board") == 1
+    assert text.count("thorough") == text.count("Model")
+
+
+def test_long_texts_are_folded_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of sentences takes several lines."""
+    text = seen(Table("", ("Item", "Said", "n"), (("a", TEXT, "3"),)), 60, monkeypatch)
+    words = re.sub(r"[\s─]+", " ", text)
+    assert all(word in words for word in TEXT.split())
+    assert max(map(len, text.splitlines())) <= 60
