@@ -38,9 +38,16 @@ if TYPE_CHECKING:
     from snellen.embedded.judge import EmbeddedJudge
 
 Judge = str | Callable[..., Any]
+# Protocol options that the command spells in another way.
+OPTIONS: Mapping[str, str] = {
+    "describe": "--caption-prompt",
+    "one_a_call": "--one-rubric-a-call",
+    "option_seed": "--option-order",
+}
 
 EMBEDDED = "embedded"
-EMBEDDED_AT_ONCE = 4096
+# Larger batches are no faster, and Ctrl-C waits for the one that is being judged.
+EMBEDDED_AT_ONCE = 128
 # Judges are asked not to think aloud where the endpoint knows how; it is given up when refused.
 THINKING_OFF = {"chat_template_kwargs": {"enable_thinking": False}}
 
@@ -103,8 +110,8 @@ def make_plan(request: RunRequest) -> Plan:
         UsageError: something needed was not said, or two things exclude each other.
         SettingsError, DataError, TemplateError: what a file or a setting has wrong.
     """
-    load = replace(request.load, seed=request.seed, cache=str(cache_folder()))
     _check_parties(request)
+    load = replace(request.load, seed=request.seed, cache=str(cache_folder()))
     benchmark = load_benchmark(request.benchmark, request.data, options=load)
     if not benchmark.items:
         raise UsageError(
@@ -113,7 +120,6 @@ def make_plan(request: RunRequest) -> Plan:
     return plan_for(request, benchmark)
 
 
-def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
 def _check_parties(request: RunRequest) -> None:
     """Asks for a model and a judge before gigabytes of data are fetched.
 
@@ -145,6 +151,7 @@ def _no_judge() -> UsageError:
     )
 
 
+def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
     """The plan of a benchmark that is loaded already."""
     options = protocol_options(request, benchmark)
     rules = PictureRules(max_pixels=request.max_pixels)
@@ -223,7 +230,7 @@ def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
     valid = kind.__dataclass_fields__
     for name in wanted:
         if name not in valid:
-            option = "--" + name.replace("_", "-")
+            option = OPTIONS.get(name) or "--" + name.replace("_", "-")
             raise UsageError(
                 f"{option} has no meaning for {benchmark.name}, a {benchmark.protocol} benchmark",
                 hint="leave it out",
