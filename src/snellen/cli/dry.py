@@ -30,6 +30,7 @@ COMPLETION_TOKENS = {
     ("judge", "rubric"): 130,
     ("judge", "direct"): 60,
 }
+LINE_TOKENS = 4  # "12. B" and its line end
 
 
 @dataclass(slots=True)
@@ -66,8 +67,7 @@ def estimate(plan: Plan) -> Estimate:
             entry = roles[request.role]
             entry.calls += 1
             entry.prompt_tokens += prompt_tokens(request)
-            who = "model" if request.role == "model" else "judge"
-            entry.completion_tokens += COMPLETION_TOKENS[who, protocol]
+            entry.completion_tokens += completion_tokens(request, protocol)
             return assumed_reply(request)
 
         run_by_hand(flow, answer)
@@ -94,6 +94,19 @@ def prompt_tokens(request: Request) -> int:
     return total
 
 
+def completion_tokens(request: Request, protocol: str) -> int:
+    """How many tokens an answer usually has; one to several questions has a line for each."""
+    if request.role == "model":
+        return COMPLETION_TOKENS["model", protocol]
+    several = protocol == "reading" and request.task is None
+    return LINE_TOKENS * asked_at_once(request) if several else COMPLETION_TOKENS["judge", protocol]
+
+
+def asked_at_once(request: Request) -> int:
+    """How many questions a judge call of the reading protocol holds."""
+    return int(request.probe.partition("+")[2] or 0) + 1
+
+
 def assumed_reply(request: Request) -> Reply:
     """A reply of the right form, so that a flow goes its usual way."""
     if request.role == "model":
@@ -111,8 +124,7 @@ def assumed_reply(request: Request) -> Reply:
         return Reply("[reason] none [judge] True")
     if task is None:
         # Several questions in one call: one lettered line each.
-        n = int(request.probe.partition("+")[2] or 0) + 1
-        return Reply("\n".join(f"{k}. A" for k in range(1, n + 1)))
+        return Reply("\n".join(f"{k}. A" for k in range(1, asked_at_once(request) + 1)))
     return Reply("A")
 
 

@@ -39,6 +39,7 @@ from snellen.records import (
     Verdict,
 )
 from snellen.replies import Parsed
+from snellen.replies.fences import soften_turns
 from snellen.replies.letters import parse_letter
 from snellen.replies.official import official_letter_captionqa
 from snellen.tallies import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
@@ -179,8 +180,8 @@ def judge_request(
 
 @lru_cache(512)
 def _fenced(caption: str) -> str:
-    """A caption that cannot open a block of the prompt: a heading's colon becomes a dash."""
-    return _HEADING.sub(r"\1 –", caption)
+    """A caption that cannot open a block of the prompt, or end its turn: a colon becomes a dash."""
+    return _HEADING.sub(r"\1 –", soften_turns(caption))
 
 
 def _parse(reply: Reply, *, shown: Shown) -> Parsed:
