@@ -387,6 +387,14 @@ class TestGateFirst:
         assert "6 judge calls saved" in " ".join(gate_notes(run.summary.extra))
 
 
+def test_an_option_of_rubrics_is_named_as_it_is_written(tmp_path):
+    """Where an option has no meaning, the message names it as the command spells it."""
+    words = ["run", "mini-reading", "--replies", "thorough", "--judge", "embedded", "--out",
+             str(tmp_path / "run"), "--one-rubric-a-call"]  # fmt: skip
+    done = CliRunner().invoke(cli, words)
+    assert "--one-rubric-a-call has no meaning for mini-reading" in str(done.exception)
+
+
 def test_one_rubric_a_call_agrees(world, tmp_path):
     """One call a statement gives the verdicts of one call an image, where both can be read."""
     scenes = tuple(s for s in SCENES if s.name[0] == "n")

@@ -94,7 +94,7 @@ def shut_gates(run: Run, table: ProbeTable, dimension: str) -> dict[str, ShutGat
 
 
 def savings(run: Run) -> Savings:
-    """What asking about the gate first saved in a run, or cost, against one call an image."""
+    """What asking about the gate first saved in a run, or cost, against judging all statements."""
     options = options_of(run.spec.prompts, one_a_call=bool(run.spec.options.get("one_a_call")))
     full: list[Request] = []
     made: list[Request] = []
@@ -185,7 +185,7 @@ def _savings_note(saved: Mapping[str, Any]) -> str:
     calls, tokens = saved["calls_saved"], saved["prompt_tokens_saved"]
     said = (
         f"gate first: {_gain(calls, 'judge calls')} and {_gain(tokens, 'prompt tokens')} against "
-        f"one call an image, {saved['skipped_probes']} statements skipped"
+        f"judging all statements, {saved['skipped_probes']} of them skipped"
     )
     if saved["not_given"]:
         said += f"; not given: {', '.join(saved['not_given'])}"
