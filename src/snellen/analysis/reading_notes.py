@@ -45,16 +45,20 @@ def judge_calibration(run: Run) -> Calibration | None:
 
     Abstentions are left out, since E is never right. None where no probabilities were stored.
     """
-    uncertain = {p.id: LETTERS[len(p.options)] for item in run.items for p in item.probes}
-    committed = [
-        v
+    answers = committed_answers(run)
+    return calibration(*zip(*answers, strict=True)) if answers else None
+
+
+def committed_answers(run: Run) -> list[tuple[float, float]]:
+    """The probability of each letter A-D that the judge gave, 0 to 1, and whether it was right."""
+    uncertain = {(i.id, p.id): LETTERS[len(p.options)] for i in run.items for p in i.probes}
+    return [
+        (min(1.0, v.probabilities.get(str(v.verdict), 0.0)), float(v.correct is True))
         for v in run.verdicts.values()
-        if v.status == "scored" and v.probabilities and v.verdict != uncertain.get(v.probe_id)
+        if v.status == "scored"
+        and v.probabilities
+        and v.verdict != uncertain.get((v.id, v.probe_id))
     ]
-    if not committed:
-        return None
-    sure = [min(1.0, (v.probabilities or {}).get(str(v.verdict), 0.0)) for v in committed]
-    return calibration(sure, [float(v.correct is True) for v in committed])
 
 
 def calibration_extra(run: Run) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from snellen.analysis.reading_notes import committed_answers
 from snellen.figures.style import (
     COLOURS,
     PALE,
@@ -21,25 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def calibration_of(runs: Sequence[Run], *, bins: int = 10) -> Calibration | None:
-    """The judge's calibration over scored probes with stored probabilities; None without any.
-
-    The confidence is the probability of the letter that it gave; abstentions are left out, since
-    there is no truth to hold them against.
-    """
-    sure: list[float] = []
-    right: list[bool] = []
-    for run in runs:
-        options = {(i.id, p.id): len(p.options) for i in run.items for p in i.probes}
-        for v in run.verdicts.values():
-            if v.status != "scored" or not v.probabilities or not isinstance(v.verdict, str):
-                continue
-            if v.verdict == chr(ord("A") + options.get((v.id, v.probe_id), 4)):
-                continue
-            if v.verdict in v.probabilities:
-                sure.append(min(1.0, max(0.0, v.probabilities[v.verdict])))
-                right.append(v.correct is True)
-    return calibration(sure, right, bins=bins) if sure else None
+def calibration_of(runs: Sequence[Run]) -> Calibration | None:
+    """The judge's calibration over all runs with stored probabilities; None without any."""
+    answers = [answer for run in runs for answer in committed_answers(run)]
+    return calibration(*zip(*answers, strict=True)) if answers else None
 
 
 def reliability(found: Calibration) -> Figure:
