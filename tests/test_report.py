@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from report_runs import HOSTILE, PROMPT, direct_run, reading_run, rubric_run, save_run
 from snellen import tables
+from snellen.analysis.naming import named_apart
 from snellen.cli import cli
 from snellen.errors import DataError, UsageError
 from snellen.records import Item, Probe, ReplyRow, Verdict
@@ -90,6 +91,10 @@ def test_two_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert names == {f"m ({run.folder.name})", "m (low)"}
     names = {run.name for run in sections_of([run, run], with_charts=False)[0].runs}
     assert names == {"m #1", "m #2"}
+    blind = reading_run(tmp_path, "blind")
+    blind = replace(blind, spec=replace(blind.spec, options={"control": "blind"}))
+    second = replace(blind, folder=Path("orders/second"))
+    assert tables.label_of(named_apart([blind, second])[1]) == "second (blind)"
 
 
 def test_a_report_needs_a_run() -> None:

@@ -34,8 +34,15 @@ def named_apart(runs: Sequence[Run]) -> tuple[Run, ...]:
             continue
         seen[_label(run)] += 1
         apart = "/".join(run.folder.parts[-depth:]) if depth else f"#{seen[_label(run)]}"
-        named.append(_renamed(run, f"{run.name} ({apart})" if depth else f"{run.name} {apart}"))
+        named.append(_renamed(run, _joined(run, apart)))
     return tuple(named)
+
+
+def _joined(run: Run, apart: str) -> str:
+    if apart.startswith("#"):
+        return f"{run.name} {apart}"
+    # A blind run has no model: its name is the control's, which tables say once more.
+    return apart if run.name == _label(run)[1] else f"{run.name} ({apart})"
 
 
 def whole_name(run: Run) -> str:
