@@ -114,7 +114,9 @@ class TestFaults:
             again = [s for s in server.requests if s.body == limited.body and s is not limited]
         assert again[0].started_s - limited.started_s >= wait_s - (0 if form == "429" else 1.0)
         assert finished.summary.counts.unscored == 0
-        assert finished.summary.usage["model"]["retries"] == 1
+        # On a busy machine the first judgement may come before the last caption.
+        usage = finished.summary.usage
+        assert usage["model"]["retries"] + usage["judge"]["retries"] == 1
 
     @pytest.mark.parametrize(("allowed", "code"), [(0.05, 3), (0.5, 0)])
     def test_one_item_that_fails_for_ever_leaves_the_others_scored(
