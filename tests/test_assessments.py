@@ -144,3 +144,18 @@ def test_a_group_without_rubrics_has_no_results(empty: str) -> None:
     """Nothing asked, nothing missing."""
     a, b = parse_assessment("<GroupA><Result>true</Result></GroupA>" + empty, 1, 0)
     assert (a.value, b.value) == ((True,), ())
+
+
+def test_a_conflict_keeps_what_other_ids_say() -> None:
+    """Of a group with a conflict, the rubrics that ids tell apart keep their results, in order."""
+    reply = tags(A=(("A2", "true"), ("A1", "false"), ("A2", "false")), B=(("B1", "true"),))
+    a, b = parse_assessment(reply, 2, 1)
+    assert (a.value, a.reason, a.parts) == (None, "conflict", (False, None))
+    assert (b.value, b.parts) == ((True,), ())
+
+
+def test_a_conflict_without_ids_for_all_keeps_nothing() -> None:
+    """Where ids do not name every rubric once, nothing of the group can be told apart."""
+    reply = tags(A=(("A1", "true"), ("A1", "false"), ("A3", "true")), B=())
+    a, _ = parse_assessment(reply, 3, 0)
+    assert (a.reason, a.parts) == ("conflict", ())

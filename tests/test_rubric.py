@@ -116,6 +116,17 @@ class TestFlow:
         assert correct(outcome) == [True, True, None, None]
         assert reasons(outcome)[2:] == ["unreadable_wrong_count"] * 2
 
+    def test_a_conflict_leaves_the_others_of_its_group_where_ids_tell_them_apart(self):
+        """A rubric with two results stays unscored; others that are named by their ids count."""
+        bad = (
+            '{"GroupA": [{"id": "r1", "pass": true}, {"id": "r1", "pass": false}, '
+            '{"id": "r2", "pass": false}], "GroupB": [true, true]}'
+        )
+        outcome, asked = audit(make_item(), bad, bad, bad)
+        assert len(asked) == 3
+        assert correct(outcome) == [None, False, True, True]
+        assert reasons(outcome) == ["unreadable_conflict", *["recovered"] * 3]
+
     def test_a_failed_judge_call(self):
         """A judge call that fails leaves unscored what was not yet read, and only that."""
         half = (

@@ -218,9 +218,9 @@ def _group_verdicts(
     verdicts: list[Verdict] = []
     for group, result in zip(groups, judged, strict=True):
         assert result is not None
-        values = result.parsed.value if result.reason is None else None
+        values = result.parsed.value if result.reason is None else result.parsed.parts
         for k, probe in enumerate(group.probes):
-            value = values[k] if isinstance(values, tuple) else None
+            value = values[k] if isinstance(values, tuple) and values else None
             # One call's tokens are counted once, with its first statement.
             spent = usage if not verdicts else Usage()
             verdicts.append(_verdict(item, probe, result, value=value, usage=spent, row=row))
@@ -230,14 +230,15 @@ def _group_verdicts(
 def _verdict(
     item: Item, probe: Probe, result: Judged, *, value: bool | None, usage: Usage, row: ReplyRow
 ) -> Verdict:
-    recovered = "recovered" if result.parsed.how == "recovered" else None
+    # A result that its id tells apart counts, though another of its group is in conflict.
+    is_recovered = result.parsed.how == "recovered" or result.reason is not None
     return Verdict(
         item.id,
         probe.id,
         value,
         value,
         "unscored" if value is None else "scored",
-        result.reason or recovered,
+        result.reason if value is None else "recovered" if is_recovered else None,
         result.raw,
         usage,
         repeat=row.repeat,

@@ -235,12 +235,28 @@ def read_group(group: Group, n: int, finish_reason: str | None = None) -> Parsed
 
 
 def same_ids(group: Group, n: int) -> Parsed:
-    """A group that names a rubric twice: a conflict if the results differ, else read once."""
-    pairs = dict(zip(group.ids, map(str, group.items), strict=True))
-    if any(pairs[i] != str(item) for i, item in zip(group.ids, group.items, strict=True)):
-        return unread("conflict", "two results for one rubric")
-    once = dict(zip(group.ids, group.items, strict=True))
-    return read_group(Group(tuple(once.values()), tuple(once)), n)
+    """A group that names a rubric twice: read once, or a conflict where the results differ.
+
+    In a conflict the other rubrics, which their ids tell apart, keep their results as `parts`.
+    """
+    said: dict[str, list[Any]] = {}
+    for name, item in zip(group.ids, group.items, strict=True):
+        said.setdefault(name, []).append(item)
+    once = Group(tuple(items[0] for items in said.values()), tuple(said))
+    torn = {name for name, items in said.items() if len(set(map(str, items))) > 1}
+    if not torn:
+        return read_group(once, n)
+    conflict = unread("conflict", "two results for one rubric")
+    order = in_order(Group(tuple(said), tuple(said)))
+    if len(said) != n or order is None:
+        return conflict
+    parts = tuple(None if k in torn else _boolean(said[k][0]) for k in order)
+    return replace(conflict, parts=parts)
+
+
+def _boolean(item: Any) -> bool | None:
+    value = read_boolean(item).value
+    return value if isinstance(value, bool) else None
 
 
 def choose_version(versions: Sequence[Parsed]) -> Parsed:

@@ -32,13 +32,15 @@ class Parsed:
     `not_an_option`, `no_verdict` (prose): there is one that does not count;
     `missing_group`, `wrong_count`, `unreadable_item`: a list of answers is not the one asked for.
 
-    `note` is the judge's stated reason, at most 200 characters.
+    `note` is the judge's stated reason, at most 200 characters. `parts` are the results of a group
+    that cannot be read whole but names each rubric by an id: None where a rubric has two results.
     """
 
     value: str | bool | tuple[bool, ...] | None
     how: Literal["marked", "recovered", ""] = ""
     reason: str | None = None
     note: str = ""
+    parts: tuple[bool | None, ...] = ()
 
 
 def unread(reason: str, note: str = "") -> Parsed:
