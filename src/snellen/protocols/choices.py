@@ -11,6 +11,7 @@ from snellen.records import Image, Item, Message, Probe, ReplyRow, Request, Verd
 from snellen.templates import Template
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_BULLETS = tuple(f"{letter}. " for letter in LETTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def options_block(shown: Shown) -> str:
     A. red
     B. blue
     """
-    return "\n".join(f"{LETTERS[k]}. {text}" for k, text in enumerate(shown.texts))
+    return "\n".join(map(str.__add__, _BULLETS, shown.texts))
 
 
 def describe(images: tuple[Image, ...], prompt: Template) -> Request:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -193,6 +194,7 @@ def _region_groups(row: Row, record: QuestionRow, *, region: Region | None) -> d
     }
 
 
+@lru_cache(4096)
 def area_band(bbox: tuple[float, float, float, float]) -> str:
     """How much of the picture a box covers: below 2%, up to 20%, or more.
 
