@@ -13,7 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 NOTE_CHARS = 200
@@ -40,7 +40,7 @@ class Parsed:
     how: Literal["marked", "recovered", ""] = ""
     reason: str | None = None
     note: str = ""
-    parts: tuple[bool | None, ...] = ()
+    parts: tuple[bool | None, ...] = field(default=(), repr=False)
 
 
 def unread(reason: str, note: str = "") -> Parsed:
