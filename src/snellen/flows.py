@@ -8,11 +8,23 @@ it returns is its result.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
+import msgspec
+
 from snellen.errors import DataError
-from snellen.records import Answer, CallFailure, Item, Message, Reply, ReplyRow, Request, Usage
+from snellen.records import (
+    NO_USAGE,
+    Answer,
+    CallFailure,
+    Item,
+    Message,
+    Reply,
+    ReplyRow,
+    Request,
+    Usage,
+)
 from snellen.replies import Parsed, blank_reason
 
 R = TypeVar("R")
@@ -20,7 +32,6 @@ Flow = Generator[Any, Any, R]
 Given = Mapping[tuple[str, int], ReplyRow]
 
 REASKS = 2
-NO_USAGE = Usage()
 
 
 def run_by_hand(flow: Flow[R], answer: Callable[[Request], Answer]) -> R:
@@ -93,8 +104,7 @@ def failed_reason(row: ReplyRow) -> str | None:
     return f"model_{row.status[7:]}" if row.status.startswith("failed:") else None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """What a judge said in the end: the parsed reply of the last ask, or why there is none.
 
     `reason` is None when `parsed` has a value; else `judge_KIND` for a failed call or

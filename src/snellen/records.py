@@ -1,5 +1,8 @@
 """The nouns of an evaluation, as frozen data.
 
+Those of which a run makes several for each call are msgspec structs: making one is ten times
+cheaper than making a frozen dataclass.
+
 An `Item` (pictures and text) goes to the model, its `Reply` goes to a judge with `Probe`s, each
 `Verdict` is scored or unscored with a reason. Files are written from these by msgspec.
 """
@@ -9,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 ProtocolName = Literal["direct", "reading", "rubric"]
 Status = Literal["scored", "unscored", "skipped"]
@@ -32,16 +37,14 @@ class Image:
     end: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One chat message; `parts` are texts and pictures in the order in which they are sent."""
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[str | Image, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTask:
+class ReadTask(msgspec.Struct, frozen=True):
     """A multiple-choice question to answer from a caption alone (the embedded judge's input).
 
     `options` are without the abstention; `uncertain_at` is its place among the letters where it
@@ -96,14 +99,16 @@ class Request:
     task: Task | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Tokens of one call as the endpoint counted them; None where it did not say."""
 
     prompt: int | None = None
     completion: int | None = None
     reasoning: int | None = None
     cached: int | None = None
+
+
+NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class Reply:
     text: str
     reasoning: str | None = None
     finish_reason: str | None = "stop"
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     latency_s: float = 0.0
     model: str | None = None
     refusal: bool = False
@@ -256,7 +261,7 @@ class ReplyRow:
     reasoning: str | None = None
     finish_reason: str | None = None
     tokens: int = 0
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     latency_s: float = 0.0
     status: str = "ok"
     repeat: int = 0
@@ -280,7 +285,7 @@ class Verdict:
     status: Status
     reason: str | None = None
     raw: str = ""
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     repeat: int = 0
     note: str = ""
     probabilities: Mapping[str, float] | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from snellen.flows import Judged
 from snellen.records import Image, Item, Message, Probe, ReplyRow, Request, Verdict
@@ -14,8 +15,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BULLETS = tuple(f"{letter}. " for letter in LETTERS)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """A question's options as the judge sees them, and the stored letter of each.
 
     The abstention counts among them where it is offered; its stored letter is the one after the

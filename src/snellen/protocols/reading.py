@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
+
+from msgspec import structs
 
 from snellen.errors import UsageError
 from snellen.flows import (
@@ -263,7 +265,7 @@ def read_several(
         if not any(j.reason for j in judged):
             break
     # One call's tokens are counted once, with its first question.
-    judged[0] = replace(judged[0], usage=usage)
+    judged[0] = structs.replace(judged[0], usage=usage)
     return [
         letter_verdict(item, probe, result, shown=s, repeat=row.repeat)
         for probe, result, s in zip(probes, judged, shown, strict=True)
