@@ -1,5 +1,5 @@
 # make demo   the main job, offline          make test   the fast tests
-# make lint   style and types                make slow   the long tests (simulations, kill -9)
+# make lint   style and types                make slow   the long tests (processes, browser, simulations)
 # The first Python of a fit version that really starts: a name on the path may be an empty shim.
 FIT := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -16,7 +16,7 @@ demo: $(VENV)/.demo
 	$(BIN)/snellen demo --out demo-out
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow

@@ -121,6 +121,7 @@ def test_a_hundred_audited_verdicts_find_the_truth_that_the_raw_score_misses():
     assert found.high - found.low < 0.16 < 2 * 1.96 * math.sqrt(0.64 * 0.36 / 100)
 
 
+@pytest.mark.slow
 def test_corrections_hold_the_truth_in_most_studies():
     """In 100 studies each correction holds the truth in 89 or more and the raw rate in none.
 

@@ -311,6 +311,7 @@ def random_text(rng: random.Random, most: int) -> str:
     return " ".join(rng.choice(FUZZ_WORDS) for _ in range(rng.randint(1, most)))
 
 
+@pytest.mark.slow
 def test_no_wording_breaks_the_judge(judge: EmbeddedJudge) -> None:
     """Questions, options, statements and captions of odd words get a verdict, never an error."""
     rng = random.Random(0)

@@ -128,6 +128,7 @@ def test_a_finished_check_resumes_without_a_call(tmp_path: Path) -> None:
     assert first.protocols["reading"].same_again.value == 1.0
 
 
+@pytest.mark.slow
 def test_the_embedded_judge_is_measured_under_all_protocols(tmp_path: Path) -> None:
     """Its check has every protocol, is marked as low fidelity, and reads back from its file."""
     found = check("embedded", tmp_path, limit=2, repeats=1)

@@ -100,6 +100,7 @@ def test_reliability_is_drawn_from_stored_probabilities(tmp_path: Path) -> None:
     assert calibration_of([reading_run(tmp_path)]) is None
 
 
+@pytest.mark.slow
 def test_files_are_the_same_bytes_each_time(tmp_path: Path) -> None:
     """SVG, PNG and PDF of the same runs do not differ between two drawings."""
     runs = [reading_run(tmp_path, "a"), reading_run(tmp_path, "b", right=2)]
@@ -143,6 +144,7 @@ def test_characters_without_a_glyph_become_boxes() -> None:
     style.save(bars.share_bars({"\u1bc0\u1bc1": 3, "x": 1}), "png")
 
 
+@pytest.mark.slow
 def test_no_type_is_smaller_than_seven_points(tmp_path: Path) -> None:
     """Every text of every figure stays legible at paper width."""
     runs = [reading_run(tmp_path, "a"), reading_run(tmp_path, "b", right=2)]

@@ -116,6 +116,7 @@ def test_its_own_folder_is_refused(first):
         rejudge(first, first.folder)
 
 
+@pytest.mark.slow
 def test_the_command(first, tmp_path):
     """`snellen rejudge` calls the judge alone, prints the new run, and resumes without a call."""
     with serve_world() as server:

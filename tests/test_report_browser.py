@@ -16,6 +16,7 @@ from snellen.report.page import ReportOptions, write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine (apt install chromium)"),
 ]

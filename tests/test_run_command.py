@@ -77,6 +77,7 @@ class TestExitCodes:
         assert f"run folder: {out}" in done.stderr
         assert "error" not in done.stderr
 
+    @pytest.mark.slow
     def test_json_is_the_summary(self, benchmark: Path, out: Path) -> None:
         """One JSON value on stdout and nothing else."""
         with serve() as server:
@@ -153,6 +154,7 @@ class TestExitCodes:
         assert "resume with:" in done.stderr
 
 
+@pytest.mark.slow
 class TestInterrupts:
     def test_ctrl_c_ends_within_two_seconds_with_records_safe(
         self, benchmark: Path, out: Path
@@ -264,6 +266,7 @@ def kill_and_resume(benchmark: Path, folder: Path, *, kills: int, seed: int) -> 
     assert set(stored.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_nothing_and_repeats_only_what_was_in_flight(
     benchmark: Path, tmp_path: Path
 ) -> None:
@@ -277,6 +280,7 @@ def test_ten_kills_lose_nothing(benchmark: Path, tmp_path: Path) -> None:
     kill_and_resume(benchmark, tmp_path, kills=10, seed=2)
 
 
+@pytest.mark.slow
 def test_the_same_folder_twice_at_once_is_refused_by_process_number(
     benchmark: Path, out: Path
 ) -> None:
@@ -301,6 +305,7 @@ SECRET_CASES = [
 ]
 
 
+@pytest.mark.slow
 class TestSecrets:
     """S01: a key is nowhere, however it is given and whatever the server does with it."""
 
@@ -392,6 +397,7 @@ def unicode_benchmark(folder: Path, name: str) -> Path:
     return source
 
 
+@pytest.mark.slow
 class TestUnicode:
     @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
     def test_a_system_without_utf_8_reads_and_writes_the_same(
@@ -450,6 +456,7 @@ def many_items(tmp_path: Path, n: int) -> None:
     assert json.loads(told)["counts"]["scored"] == n
 
 
+@pytest.mark.slow
 def test_few_descriptors_suffice_for_many_items(tmp_path: Path) -> None:
     """R05: 300 items, 64 in flight, 256 open files; pictures are opened late and closed."""
     many_items(tmp_path, 300)
@@ -461,6 +468,7 @@ def test_few_descriptors_suffice_for_very_many_items(tmp_path: Path) -> None:
     many_items(tmp_path, 2000)
 
 
+@pytest.mark.slow
 class TestProgress:
     def test_plain_lines_name_the_pending_item_and_its_age(
         self, benchmark: Path, out: Path

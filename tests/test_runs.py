@@ -195,6 +195,7 @@ class TestFaults:
         assert finished.summary.counts.unscored_by_reason == {"judge_timeout": 1}
         assert finished.summary.counts.scored == n - 1
 
+    @pytest.mark.slow
     def test_the_limit_is_each_calls_own_and_not_the_runs(
         self, benchmark: Path, out: Path, hurried: Path
     ) -> None:
@@ -569,6 +570,7 @@ class TestCache:
             assert len(chats(server)) == before
         assert numbers(tmp_path / "a") == numbers(tmp_path / "b")
 
+    @pytest.mark.slow
     def test_what_shapes_an_answer_is_in_the_key(self, benchmark: Path, tmp_path: Path) -> None:
         """C01: address, parameters and prompts share no answer; fake servers count the calls."""
         prompt = tmp_path / "mine.txt"
@@ -610,6 +612,7 @@ class TestCache:
             assert len(chats(server, "model")) == 2
             assert len(chats(server, "judge")) == 2 * n_probes * 3 or n_probes == 0
 
+    @pytest.mark.slow
     def test_two_processes_share_one_cache(self, benchmark: Path, tmp_path: Path) -> None:
         """Two runs at once on one cache both end well."""
         with serve(delay_s=0.01) as server:
@@ -668,6 +671,7 @@ class TestParameters:
 
 
 class TestManyCalls:
+    @pytest.mark.slow
     def test_150_in_flight_are_really_in_flight(self, tmp_path: Path, out: Path) -> None:
         """No pool of connections in between holds calls back."""
         source = small_benchmark(tmp_path / "b", images=20, questions=500)

@@ -13,6 +13,9 @@ from snellen.cli import cli
 from snellen.errors import SnellenError
 from snellen.results import load_run
 
+# Each of these judges with the embedded judge more than once.
+pytestmark = pytest.mark.slow
+
 
 def typed(*words: str | Path) -> Result:
     """The result of a command typed in; an expected failure is raised."""
