@@ -100,7 +100,7 @@ class TestDriving:
 
     def test_all_slots_are_full_while_there_is_work(self) -> None:
         """The limit is reached and never exceeded."""
-        client = ScriptedClient(failing("overload", 0), delay_s=0.005)
+        client = ScriptedClient(failing("overload", 0), delay_s=0.2)
         drive(client, some(400), concurrency=150)
         assert client.peak == 150
 
