@@ -36,8 +36,10 @@ def test_the_address_is_part_of_the_key() -> None:
 def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
     """A run closes it early to know of trouble, and again on its way out."""
     cache = ResponseCache(tmp_path / "c.sqlite")
+    cache.put("k", Reply("kept"))
     cache.close()
     cache.close()
+    assert ResponseCache(tmp_path / "c.sqlite").get("k") == Reply("kept")
 
 
 def test_what_is_put_while_another_thread_flushes_is_not_lost(tmp_path: Path) -> None:
