@@ -155,21 +155,29 @@ def test_unanimous_images_give_the_exact_binomial_bound(correct, low, high):
     assert high is None or found.high[0] == high
 
 
+ASKED = np.arange(10, 50)
+ERRORS = np.repeat([0, 5], [37, 3])
+
+
 @pytest.mark.parametrize(
-    "tally",
+    ("tally", "below", "above"),
     [
-        with_ones(np.repeat([1.0, 0.0], [28, 12])),
-        np.column_stack([np.arange(10, 50), np.arange(10, 50) - np.repeat([0, 5], [37, 3])]),
+        (with_ones(np.repeat([1.0, 0.0], [28, 12])), 0.975, 0.975),
+        (np.column_stack([ASKED, ASKED - ERRORS]), 0.975, 0.95),
+        (np.column_stack([ASKED, ERRORS]), 0.95, 0.975),
+        (with_ones(np.repeat([1.0, 0.0], [8, 4])), 0.975, 0.975),
     ],
-    ids=["each image all or nothing", "three images with errors"],
+    ids=["all or nothing", "three images with errors", "three that hold any", "few images"],
 )
-def test_a_coarse_rate_gets_students_t_on_the_logit_scale(tally):
-    """A metric on a lattice is not left to the bootstrap."""
+def test_a_coarse_rate_gets_students_t_on_the_logit_scale(tally, below, above):
+    """A metric on a lattice has t limits; near 1 (or 0) that side's limit has the whole 5%."""
     found = intervals(tally, ratio, rates=[True], resampling=QUICK)
     rate, n = found.estimate[0], len(tally)
-    half = scipy_stats.t.ppf(0.975, n - 1) * found.standard_error[0] / (rate * (1 - rate))
-    ends = [math.log(rate / (1 - rate)) - half, math.log(rate / (1 - rate)) + half]
-    assert [found.low[0], found.high[0]] == pytest.approx(1 / (1 + np.exp(-np.array(ends))))
+    error = found.standard_error[0] / (rate * (1 - rate))
+    low, high = (scipy_stats.t.ppf(p, n - 1) * error for p in (below, above))
+    middle = math.log(rate / (1 - rate))
+    ends = 1 / (1 + np.exp(-np.array([middle - low, middle + high])))
+    assert [found.low[0], found.high[0]] == pytest.approx(ends)
 
 
 def test_resamples_without_spread_do_not_blow_up_an_interval():

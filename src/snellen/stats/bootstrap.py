@@ -27,7 +27,9 @@ of what is built here. Two mendings, both measured:
   1) lies on a coarse lattice: there the studentised bootstrap covers 34 to 98 of 100. It gets a t
   interval on the logit scale (94 to 98), and where no cluster differs, the exact binomial bound
   with one trial a cluster. That bound holds for any dependence inside a cluster, since all
-  clusters are perfect with a chance of at most rate ** n.
+  clusters are perfect with a chance of at most rate ** n. Where few clusters fall short, only the
+  limit near 1 can miss the truth and gets the whole chance of an error (else 98.7 for a rate of
+  0.96 at 40 images, now 96.3).
 
 The paired comparison is a t test on the difference of the influence that each cluster has on the
 two metrics. Of 2,000 comparisons of equals at a nominal 5% it calls 4.0 to 6.0% different at 40
@@ -59,6 +61,10 @@ Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 
 FEW_CLUSTERS: Final = 20
+# With fewer clusters than this, and fewer than a quarter of all, that fall short (or stand out), a
+# rate is so near 1 (or 0) that the limit on its far side can hardly miss the truth; the limit on
+# the near side then gets the whole chance of an error.
+_FEW_OFF: Final = 10
 _BLOCK_ELEMENTS: Final = 500_000  # 4 MB while a block is drawn
 _KEPT_ELEMENTS: Final = 10_000_000
 
@@ -479,7 +485,9 @@ def _quantiles(values: Floats, shares: tuple[float, float]) -> Floats:
 def _coarse(jackknife: _Jackknife, errors: Floats) -> NDArray[np.bool_]:
     """Where a metric lies on a lattice: most clusters agree, or some resamples have no spread."""
     flat = (errors < 1e-6 * jackknife.error).mean(axis=0) > 1e-3
-    agree = np.array([_mode_share(jackknife, m) > 0.5 for m in range(flat.size)])
+    agree = np.array(
+        [_mode_share(jackknife, m) > 0.5 or _few_off(jackknife, m) for m in range(flat.size)]
+    )
     return np.asarray(flat | agree | ~jackknife.spread, dtype=np.bool_)
 
 
@@ -493,6 +501,13 @@ def _mode_share(jackknife: _Jackknife, metric: int) -> float:
     return float(sizes.max() / known.size)
 
 
+def _few_off(jackknife: _Jackknife, metric: int) -> bool:
+    """Whether few clusters pull a metric to one side, against all others: a rate near 0 or 1."""
+    known = jackknife.influence[jackknife.known[:, metric], metric]
+    off = min((known < 0).sum(), (known > 0).sum())
+    return bool(off < min(_FEW_OFF, known.size / 4))
+
+
 def _coarse_interval(jackknife: _Jackknife, metric: int, level: float) -> tuple[float, float]:
     """A t interval on the logit scale; the exact binomial bound where all clusters agree."""
     rate, n = float(jackknife.estimate[metric]), int(jackknife.n_clusters[metric])
@@ -503,9 +518,14 @@ def _coarse_interval(jackknife: _Jackknife, metric: int, level: float) -> tuple[
         return {1.0: (bound, 1.0), 0.0: (0.0, 1.0 - bound)}.get(rate, (math.nan, math.nan))
     if not 0.0 < rate < 1.0:
         return math.nan, math.nan
-    half = t_quantile(level, n - 1.0) * float(jackknife.error[metric]) / (rate * (1.0 - rate))
+    error = float(jackknife.error[metric]) / (rate * (1.0 - rate))
     middle = math.log(rate / (1.0 - rate))
-    return _logistic(middle - half), _logistic(middle + half)
+    half = near = t_quantile(level, n - 1.0) * error
+    if _few_off(jackknife, metric):
+        near = t_quantile(2.0 * level - 1.0, n - 1.0) * error
+    if rate < 0.5:
+        return _logistic(middle - near), _logistic(middle + half)
+    return _logistic(middle - half), _logistic(middle + near)
 
 
 def _logistic(x: float) -> float:
