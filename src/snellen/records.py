@@ -18,8 +18,6 @@ import msgspec
 ProtocolName = Literal["direct", "reading", "rubric"]
 Status = Literal["scored", "unscored", "skipped"]
 
-NO_GROUPS: Mapping[str, tuple[str, ...]] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class Image:

@@ -29,7 +29,6 @@ from snellen.analysis.checkmaterial import Material, material
 from snellen.bundle import MINI
 from snellen.errors import DataError
 from snellen.journal import now
-from snellen.keys import digest_of
 from snellen.planning import RunRequest, plan_for
 from snellen.protocols.reading import ReadingOptions
 from snellen.readers import LoadOptions, load_benchmark
@@ -230,10 +229,3 @@ def _usage(trial: _Trial) -> dict[str, Any]:
         for name, run in runs.items()
         if run is not None and run.summary is not None
     }
-
-
-def check_digest(check: JudgeCheck) -> str:
-    """The digest of a check's content, as it stands in a run that it is attached to."""
-    import msgspec
-
-    return digest_of(msgspec.to_builtins(check))
