@@ -35,7 +35,6 @@ PURE = {"numpy", "msgspec"}
 OWNERS = {
     "aiohttp": {"client"},
     "onnxruntime": {"embedded"},
-    "tiktoken": {"tokens"},
     "matplotlib": {"figures", "plots"},
     "pyarrow": {"readers"},
     "datasets": {"readers"},
