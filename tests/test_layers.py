@@ -43,7 +43,6 @@ OWNERS = {
     "rouge_score": {"analysis"},
     "nltk": {"analysis"},
     "click": {"cli", "__main__"},
-    "rich": {"cli"},
     "sqlite3": {"cache"},
 }
 

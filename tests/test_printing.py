@@ -8,7 +8,9 @@ import re
 import struct
 import sys
 import termios
+from collections.abc import Iterator
 from fcntl import ioctl
+from select import select
 
 import pytest
 
@@ -29,9 +31,15 @@ def seen(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
         patch.setattr(sys, "stdout", stream)
         print_table(table)
         stream.flush()
-        text = os.read(ours, 65536).decode("utf-8")
+        text = "".join(pieces(ours))
     os.close(ours)
     return re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "")
+
+
+def pieces(terminal: int) -> Iterator[str]:
+    """What waits to be read at the end of a terminal, as long as there is something."""
+    while select([terminal], [], [], 0.0)[0]:
+        yield os.read(terminal, 65536).decode("utf-8")
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 110, 160])
@@ -53,3 +61,19 @@ def test_long_texts_are_folded_and_nothing_is_lost(monkeypatch: pytest.MonkeyPat
     words = re.sub(r"[\s─]+", " ", text)
     assert all(word in words for word in TEXT.split())
     assert max(map(len, text.splitlines())) <= 60
+
+
+def test_wide_characters_stand_in_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An East Asian character takes two cells, a combining one none."""
+    rows = (("猫と犬", "1.0"), ("cafe\u0301", "22.0"))
+    lines = seen(Table("", ("Model", "Score %"), rows), 80, monkeypatch).splitlines()
+    assert lines[-3:-1] == ["  猫と犬       1.0", "  cafe\u0301        22.0"]
+
+
+def test_a_pipe_gets_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """No colours, no blanks at the ends of lines, and one line a note, however long."""
+    print_table(Table("A board", NAMES, (ROW,), (f"{TEXT}, {TEXT}, {TEXT}",)))
+    lines = capsys.readouterr().out.splitlines()
+    assert "\x1b" not in "".join(lines)
+    assert all(line == line.rstrip() for line in lines)
+    assert f"  {TEXT}, {TEXT}, {TEXT}" in lines

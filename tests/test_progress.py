@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pty
+import re
+import sys
 import time
+from collections.abc import Callable
+from select import select
 
+import click
 import pytest
 
 from snellen.cli import progress as module
@@ -63,10 +70,72 @@ def test_a_run_that_has_not_begun_has_a_line_too() -> None:
 
 
 def test_a_block_for_a_terminal_says_the_same() -> None:
-    """A few lines, each cut where the terminal ends."""
+    """A few lines: the items with a bar, then each role, then the state."""
     block = Progress("mini", 10).block(meter())
-    assert block.no_wrap
-    assert [line.split()[0] for line in block.plain.splitlines()] == ["mini", "model", "judge", "6"]
+    assert [line.split()[0] for line in block] == ["mini", "model", "judge", "6"]
+    assert block[0].count("━") + block[0].count("╌") == module.BAR_WIDTH
+    assert block[0].count("━") == round(module.BAR_WIDTH / 4)
+
+
+@pytest.mark.parametrize("width", [20, 60, 200])
+def test_a_terminal_shows_one_block_below_what_is_told(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it is drawn: a notice stays above it, and at the end it is gone."""
+    monkeypatch.setattr(module, "LIVE_EVERY_S", 0.02)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    screens = []
+
+    async def go(read: Callable[[], str]) -> None:
+        watch = Progress("mini", 10).watch(meter())
+        await asyncio.sleep(0.05)
+        click.echo("notice: look at this", err=True)
+        await asyncio.sleep(0.05)
+        screens.append(screen(read()))
+        await watch.stop()
+        screens.append(screen(read()))
+
+    ours, theirs = pty.openpty()
+    told: list[str] = []
+
+    def read() -> str:
+        while select([ours], [], [], 0.0)[0]:
+            told.append(os.read(ours, 65536).decode())
+        return "".join(told)
+
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        asyncio.run(go(read))
+        assert sys.stderr is stream
+    os.close(ours)
+    during, after = screens
+    assert during[0] == "notice: look at this"
+    assert [line.split()[0] for line in during[1:]] == ["mini", "model", "judge", "6"]
+    assert all(len(line) < width for line in during[1:])
+    assert after[0] == "notice: look at this"
+    assert len(after) == 2
+    assert after[1].startswith("mini: 2/10 items")
+
+
+def screen(told: str) -> list[str]:
+    """The lines that a terminal shows after what was written to it; long ones are not wrapped."""
+    lines, row, column = [""], 0, 0
+    for piece in re.findall(r"\x1b\[\d*[A-Z]|\r|\n|[^\x1b\r\n]+", told):
+        if piece == "\x1b[J":
+            lines[row:] = [lines[row][:column]]
+        elif piece.startswith("\x1b["):
+            row -= int(piece[2:-1])
+        elif piece == "\r":
+            column = 0
+        elif piece == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        else:
+            old = lines[row]
+            lines[row] = old[:column] + piece + old[column + len(piece) :]
+            column += len(piece)
+    return [line for line in lines if line]
 
 
 def test_where_there_is_no_terminal_plain_lines_come(

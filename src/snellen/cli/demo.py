@@ -135,7 +135,7 @@ def write_demo_report(folders: list[Path], path: Path) -> Path | None:
 
 def say_next(out: str, report: Path | None, seconds: float) -> None:
     """What lies where, and what to type next."""
-    click.echo(f"\nDone in {seconds:.0f} s. The runs are in {out}/, one folder each.")
+    click.echo(f"Done in {seconds:.0f} s. The runs are in {out}/, one folder each.")
     if report is not None:
         click.echo(f"The report, with every failure and its picture: {report}")
     click.echo(

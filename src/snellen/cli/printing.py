@@ -2,64 +2,128 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
 from snellen.tables import Table
 
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
 PLAIN_WIDTH = 160
 # Longer cells than this are words, which may be folded; shorter ones are names and numbers.
 LONGEST_WHOLE = 24
+# What a column that is folded keeps at least, and what stands between two columns.
+NARROWEST = 8
+GAP = "   "
+INDENT = "  "
 
 
 def print_table(table: Table) -> None:
-    """Prints a table to stdout; in a pipe it is plain text of a fixed width.
+    """Prints a table to stdout, and an empty line; in a pipe it is plain text of a fixed width.
 
     What is too wide comes in several parts, each with the first column.
     """
-    from rich.console import Console
-    from rich.text import Text
-
     tty = sys.stdout.isatty()
-    console = Console(width=None if tty else PLAIN_WIDTH, soft_wrap=not tty, highlight=False)
-    rows = _stacked(table, console.width)
-    for number, part in enumerate(_parts([table.columns, *rows], console.width)):
-        chosen = [tuple(row[k] for k in part) for row in (table.columns, *rows)]
-        console.print(_drawn(chosen, "" if number else table.title))
+    width = shutil.get_terminal_size().columns if tty else PLAIN_WIDTH
+    if table.title:
+        for line in _folded(table.title, width):
+            click.echo(click.style(line, bold=True))
+        click.echo()
+    rows = [table.columns, *_stacked(table, width)]
+    for number, part in enumerate(_parts(rows, width)):
+        if number:
+            click.echo()
+        _print_part([tuple(row[k] for k in part) for row in rows], width)
+    if table.notes:
+        click.echo()
     for note in table.notes:
-        console.print(Text(f"  {note}", style="dim"))
+        for line in _folded(note, width - len(INDENT)) if tty else [note]:
+            click.echo(click.style(INDENT + line, dim=True))
+    click.echo()
 
 
-def _drawn(rows: Sequence[Sequence[str]], title: str) -> RichTable:
-    """A table whose first row is its head; only its first column and long texts may be folded."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
+def _print_part(rows: Sequence[Sequence[str]], width: int) -> None:
+    """Columns side by side; the first row is their head."""
+    widths = _shared_out(rows, width - len(INDENT))
+    for number, row in enumerate(rows):
+        for line in _lines(row, widths):
+            click.echo(click.style(line, bold=True) if not number else line)
+        if not number:
+            click.echo(INDENT + "─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
 
-    drawn = RichTable(
-        title=Text(title, style="bold") if title else None,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
-    for k, name in enumerate(rows[0]):
-        whole = k > 0 and _width(rows, k) <= LONGEST_WHOLE
-        drawn.add_column(
-            Text(name), justify="right" if k else "left", no_wrap=whole, overflow="fold"
-        )
-    for row in rows[1:]:
-        drawn.add_row(*(Text(cell) for cell in row))
-    return drawn
+
+def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """A row's lines: the first column stands left, the others right."""
+    cells = [list(_folded(cell, width)) for cell, width in zip(row, widths, strict=True)]
+    for number in range(max(map(len, cells))):
+        texts = [cell[number] if number < len(cell) else "" for cell in cells]
+        blanks = [" " * (width - cells_of(t)) for t, width in zip(texts, widths, strict=True)]
+        first, *others = zip(texts, blanks, strict=True)
+        yield (INDENT + GAP.join(["".join(first), *(b + t for t, b in others)])).rstrip()
+
+
+def _shared_out(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The width of each column; the first one and long texts give way where they must."""
+    widths = [_width(rows, k) for k in range(len(rows[0]))]
+    may_fold = [k for k, needs in enumerate(widths) if k == 0 or needs > LONGEST_WHOLE]
+    over = sum(widths) + len(GAP) * (len(widths) - 1) - width
+    while over > 0 and may_fold:
+        widest = max(may_fold, key=lambda k: widths[k])
+        if widths[widest] <= NARROWEST:
+            break
+        widths[widest] -= 1
+        over -= 1
+    return widths
+
+
+def _folded(text: str, width: int) -> Iterator[str]:
+    """A text in lines of at most `width` cells, broken between words where that is possible."""
+    for paragraph in text.split("\n"):
+        line: str | None = None
+        for word in paragraph.split(" "):
+            longer = word if line is None else f"{line} {word}"
+            if cells_of(longer) <= width:
+                line = longer
+                continue
+            if line is not None:
+                yield line
+            *whole, line = cut(word, width)
+            yield from whole
+        yield line or ""
+
+
+def cut(word: str, width: int) -> list[str]:
+    """A word in pieces of at most `width` cells, at least one character each."""
+    pieces = [""]
+    for char in word:
+        if pieces[-1] and cells_of(pieces[-1] + char) > width:
+            pieces.append("")
+        pieces[-1] += char
+    return pieces
+
+
+def cells_of(text: str) -> int:
+    """The cells that a text takes on the screen: East Asian characters two, combining ones none.
+
+    >>> cells_of("naïve"), cells_of("两只猫")
+    (5, 6)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.category(c) in {"Mn", "Me", "Cf"}
+        else 2 if unicodedata.east_asian_width(c) in "WF"
+        else 1
+        for c in text
+    )  # fmt: skip
 
 
 def _parts(rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
     """The columns that stand side by side in each part of a table, the first one in every part."""
-    needs = [3 + _width(rows, k) for k in range(len(rows[0]))]
+    needs = [len(GAP) + _width(rows, k) for k in range(len(rows[0]))]
     needs = [needs[0], *(min(need, 2 * LONGEST_WHOLE) for need in needs[1:])]
     first = min(needs[0], max(LONGEST_WHOLE, width - sum(needs[1:])))
     parts, used = [[0]], first
@@ -74,9 +138,7 @@ def _parts(rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
 
 def _width(rows: Sequence[Sequence[str]], k: int) -> int:
     """The cells on the screen that the longest line of a column takes."""
-    from rich.cells import cell_len
-
-    return max(cell_len(line) for row in rows for line in row[k].split("\n"))
+    return max(cells_of(line) for row in rows for line in row[k].split("\n"))
 
 
 def _stacked(table: Table, width: int) -> list[tuple[str, ...]]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
+import shutil
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 import click
 
+from snellen.cli.printing import cut
 from snellen.engine.meters import Meter, RoleMeter
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 LIVE_EVERY_S = 0.25
 FIRST_PLAIN_S = 2.0
@@ -23,6 +25,8 @@ PLAIN_EVERY_S = 10.0
 # Rates are those of the last so many seconds.
 WINDOW_S = 15.0
 BAR_WIDTH = 30
+CLEAR_BELOW = "\x1b[J"
+TO_START, UP = "\r", "\x1b[{}A"
 
 
 @dataclass(slots=True)
@@ -78,20 +82,16 @@ class Progress:
             ]
         )
 
-    def block(self, meter: Meter) -> Text:
-        """The same as a few lines for a terminal, each cut at its width."""
-        from rich.text import Text
-
+    def block(self, meter: Meter) -> list[str]:
+        """The same as a few lines for a terminal."""
         self.pace.note(meter, self.total)
         full = round(BAR_WIDTH * _share(meter, self.total))
-        text = Text(no_wrap=True, overflow="ellipsis")
-        text.append(f"{self.label} ")
-        text.append("━" * full, style="green").append("━" * (BAR_WIDTH - full), style="dim")
-        text.append(f" {self._items(meter)}")
-        for role, m in _active(meter):
-            text.append(f"\n  {self._role(role, m)}")
-        text.append("\n  " + " · ".join(self._state(meter)))
-        return text
+        bar = "━" * full + "╌" * (BAR_WIDTH - full)
+        return [
+            f"{self.label} {bar} {self._items(meter)}",
+            *(f"  {self._role(role, m)}" for role, m in _active(meter)),
+            "  " + " · ".join(self._state(meter)),
+        ]
 
     def _items(self, meter: Meter) -> str:
         items = f"{meter.flows_done:,}/{self.total:,} items"
@@ -160,8 +160,8 @@ class Watch:
 
     def __init__(self, progress: Progress, meter: Meter) -> None:
         self._progress, self._meter = progress, meter
-        show = self._live if sys.stderr.isatty() else self._plain
-        self._task = asyncio.create_task(show())
+        live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and os.name != "nt"
+        self._task = asyncio.create_task(self._live() if live else self._plain())
 
     async def _plain(self) -> None:
         await asyncio.sleep(FIRST_PLAIN_S)
@@ -170,13 +170,14 @@ class Watch:
             await asyncio.sleep(PLAIN_EVERY_S)
 
     async def _live(self) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-            while True:
-                live.update(self._progress.block(self._meter), refresh=True)
-                await asyncio.sleep(LIVE_EVERY_S)
+        terminal = sys.stderr
+        with redirect_stderr(Above(terminal)):
+            try:
+                while True:
+                    _draw(self._progress.block(self._meter), terminal)
+                    await asyncio.sleep(LIVE_EVERY_S)
+            finally:
+                terminal.write(CLEAR_BELOW)
 
     async def stop(self) -> None:
         """Ends the display with a last plain line: the whole run's averages."""
@@ -184,3 +185,30 @@ class Watch:
         await asyncio.gather(self._task, return_exceptions=True)
         self._progress.pace = Pace()
         click.echo(self._progress.line(self._meter), err=True)
+
+
+def _draw(lines: list[str], terminal: TextIO) -> None:
+    """Shows lines from the cursor on, each cut at the terminal's width; the cursor stays there."""
+    room = shutil.get_terminal_size().columns - 1
+    short = [line if len(cut(line, room)) == 1 else cut(line, room - 1)[0] + "…" for line in lines]
+    terminal.write(CLEAR_BELOW + "\n".join(short) + TO_START + UP.format(len(lines) - 1))
+    terminal.flush()
+
+
+class Above(io.TextIOBase):
+    """A terminal below whose cursor a block of lines is shown: what is written clears it first."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+
+    def write(self, text: str, /) -> int:
+        """Writes a text where the block stood; the block is drawn anew below it."""
+        return self._terminal.write(CLEAR_BELOW + text)
+
+    def flush(self) -> None:
+        """Sends what was written."""
+        self._terminal.flush()
+
+    def isatty(self) -> bool:
+        """It is one, as far as colours go."""
+        return True
