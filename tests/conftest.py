@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Before numpy is imported: the workers of one run of the tests share the cores as it is.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain", "", "::1"})
 

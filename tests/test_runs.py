@@ -541,21 +541,23 @@ class TestResume:
     def test_the_same_folder_twice_at_once_is_refused(self, benchmark: Path, out: Path) -> None:
         """K02: the second start names the process that holds it; nothing is doubled."""
 
-        async def both(url: str) -> tuple[Any, Any]:
+        async def both(server: FakeServer) -> Any:
             words: dict[str, Any] = {
-                "model": MODEL, "api_url": url, "judge": JUDGE, "judge_url": url, "cache": False,
+                "model": MODEL, "api_url": server.url, "judge": JUDGE, "judge_url": server.url,
+                "cache": False,
             }  # fmt: skip
             first, second = (
                 execute(make_plan(RunRequest(str(benchmark), out, **words))) for _ in range(2)
             )
             task = asyncio.create_task(first)
-            await asyncio.sleep(0.15)
+            while not chats(server) and not task.done():
+                await asyncio.sleep(0.01)
             with pytest.raises(RunFolderError, match="in use by process"):
                 await second
-            return await task, None
+            return await task
 
-        with serve(delay_s=0.05) as server:
-            finished, _ = asyncio.run(both(server.url))
+        with serve(delay_s=0.25) as server:
+            finished = asyncio.run(both(server))
         assert finished.exit_code == 0
         assert len(rows(out, "verdicts")) == 40
 
