@@ -121,3 +121,16 @@ def test_all_readings_are_numbers_for_other_programs(tmp_path: Path) -> None:
     overall = rows["Overall %"]
     assert (overall["Value"], overall["Over scored"], overall["Upper"]) == ("75.0", "78.3", "79.2")
     assert float(overall["Low 95%"]) <= 75.0 <= float(overall["High 95%"])
+
+
+def test_each_number_of_a_breakdown_has_its_interval(tmp_path: Path) -> None:
+    """A label's number on few items is shown with how far it may be off, like the whole's."""
+    run = reading_run(tmp_path, "m", right=2)
+    table = tables.breakdown(run, "category")
+    column = table.columns.index("Overall %")
+    groups = tables.summary_of(run).by["category"]
+    known = {label: metrics["overall_acc"] for label, metrics in groups.items()}
+    assert any(value.ci95 for value in known.values())
+    for label, *cells in table.rows:
+        assert cells[column - 1] == tables.with_interval("overall_acc", known[label])
+        assert ("[" in cells[column - 1]) == (known[label].ci95 is not None)

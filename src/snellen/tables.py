@@ -204,7 +204,7 @@ def readings(run: Run) -> Table:
 
 
 def breakdown(run: Run, dimension: str) -> Table:
-    """One run's metrics for each label of a dimension, with n scored of n total."""
+    """One run's metrics with intervals for each label of a dimension, and n scored of n total."""
     summary = summary_of(run)
     groups = summary.by[dimension]
     names = list(next(iter(groups.values())))
@@ -217,7 +217,7 @@ def breakdown(run: Run, dimension: str) -> Table:
             (
                 label,
                 *(
-                    number(name, metrics[name].value if counts["scored"] else None)
+                    with_interval(name, metrics[name] if counts["scored"] else None)
                     for name in names
                 ),
                 f"{counts['scored']}/{asked}{flag}",
@@ -225,7 +225,9 @@ def breakdown(run: Run, dimension: str) -> Table:
             )
         )
     columns = (dimension, *(title_of(n) for n in names), "Scored", "Items")
-    notes = ["! fewer than four in five probes are scored"] if _flagged(rows) else []
+    notes = ["in brackets: 95% intervals, clustered by image; `Items` is what they rest on"]
+    if _flagged(rows):
+        notes.append("! fewer than four in five probes are scored")
     if summary.counts.skipped:
         notes.append(f"{summary.counts.skipped} probes were skipped; they are in neither count")
     return Table(f"{summary.model} by {dimension}", columns, tuple(rows), tuple(notes))
