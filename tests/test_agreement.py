@@ -210,6 +210,19 @@ def test_kappa_resampled_by_image_is_less_sure():
     assert by_image.kappa == by_probe.kappa
 
 
+def test_an_interval_of_kappa_stays_where_kappas_are():
+    """Few things in few images do not lead beyond -1 and 1."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        n = int(rng.integers(5, 15))
+        a, b = rng.choice(list("AB"), size=(2, n)).tolist()
+        owners = rng.integers(0, 4, n).tolist()
+        found = cohen_kappa(a, b, clusters=owners, resampling=Resampling(100))
+        if found.kappa_interval is not None:
+            low, high = found.kappa_interval
+            assert -1.0 <= low <= found.kappa <= high <= 1.0
+
+
 def test_fleiss_kappa_of_the_published_example():
     """The example of Fleiss' layout with 14 raters, 10 things and 5 labels: 0.210."""
     table = [

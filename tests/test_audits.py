@@ -124,6 +124,38 @@ def test_a_wrong_truth_is_named_with_its_row(tmp_path: Path) -> None:
         read_audit(tmp_path / "a.jsonl", world.run)
 
 
+def test_a_reply_may_hold_any_character(tmp_path: Path) -> None:
+    """Separators that are no line ends in JSON, and an editor's byte order mark, do no harm."""
+    world = reading_world(images=5)
+    rows = [replace(r, reply="a\u2028b\x85c\x0bd", truth="A") for r in sample_audit(world.run, 4)]
+    write_audit(rows, tmp_path / "a.jsonl")
+    text = (tmp_path / "a.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text("\ufeff" + text.replace("\n", "\r\n"), encoding="utf-8")
+    assert read_audit(tmp_path / "a.jsonl", world.run) == rows
+    assert read_audit(tmp_path / "b.jsonl", world.run) == rows
+
+
+def test_a_verdict_has_one_truth(tmp_path: Path) -> None:
+    """The same row twice counts once; with two truths it is refused."""
+    world = reading_world(images=5)
+    [row] = sample_audit(world.run, 1)
+    file = tmp_path / "a.jsonl"
+    write_audit([replace(row, truth="A"), replace(row, truth="A")], file)
+    assert len(read_audit(file, world.run)) == 1
+    write_audit([replace(row, truth="A"), replace(row, truth="B")], file)
+    with pytest.raises(DataError, match=r"row 2.*twice, as `A` and `B`"):
+        read_audit(file, world.run)
+
+
+def test_one_audited_verdict_has_no_interval() -> None:
+    """The table then shows the corrected rate alone, which is a rate."""
+    world = boolean_world(images=5)
+    [row] = sample_audit(world.run, 1)
+    shown = audit_table(world.run, evaluate_audit(world.run, [replace(row, truth=not row.verdict)]))
+    corrected = shown.rows[0][2]
+    assert 0.0 <= float(corrected) <= 100.0
+
+
 def test_an_audit_of_another_run_is_refused(tmp_path: Path) -> None:
     """A sample only fits the verdicts that it was drawn from."""
     world = boolean_world("direct", images=5)

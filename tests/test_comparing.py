@@ -377,6 +377,25 @@ def test_standings_are_those_of_each_runs_own_summary(protocol):
         assert standing.interval == pytest.approx(own.ci95)
 
 
+def test_intervals_stay_where_values_can_be():
+    """Densities do not fall below 0, nor gaps of rates beyond 1, in summaries and comparisons."""
+    rng = np.random.default_rng(3)
+    items = reading_items([6] * 4)
+    for seed in range(6):
+        answers = {
+            (item.id, probe.id): "A" if k == seed % 4 and rng.random() < 0.7 else "B"
+            for k, item in enumerate(items)
+            for probe in item.probes
+        }
+        run = a_run(items, [answers], name=f"m{seed}")
+        values = values_of(run.tally(), resamples=1000)
+        found = compare([run, run], metrics=list(values), resampling=Resampling(1000))
+        for metric in found.metrics:
+            own = values[metric.name].ci95
+            assert metric.standings[0].interval == pytest.approx(own)
+            assert own is None or own[0] >= 0.0
+
+
 def test_the_order_of_items_makes_no_difference():
     """Runs whose items stand in another order pair up by id."""
     run = bundled("careless")

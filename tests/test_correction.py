@@ -1,5 +1,6 @@
 """Corrected rates find the truth of simulated captioners where the raw rates miss it."""
 
+import itertools
 import math
 
 import numpy as np
@@ -178,6 +179,39 @@ def test_no_audit_gives_no_correction():
     assert found.raw == 0.5
     assert math.isnan(found.estimate)
     assert math.isnan(found.low)
+
+
+def audits_at_the_edge():
+    """Audits of few probes, and of judges that are always right or always wrong."""
+    rng = np.random.default_rng(5)
+    for n, share, faults in itertools.product((2, 9, 40), (0.0, 0.9, 1.0), (0.0, 0.2, 1.0)):
+        truth = (rng.random(n) < share).astype(float)
+        said = np.where(rng.random(n) < faults, 1.0 - truth, truth)
+        for seen in (1, 2, n):
+            looked = np.where(np.arange(n) < seen, truth, np.nan)
+            yield audit_tally([k // 3 for k in range(n)], said, looked)
+
+
+def test_a_corrected_rate_is_a_rate_in_an_interval_that_holds_it():
+    """Neither few audited probes nor an erring judge lead below 0, above 1, or past the ends."""
+    few = Resampling(resamples=200)
+    found = [prediction_powered(tally, resampling=few) for tally in audits_at_the_edge()]
+    for hits in (6, 7):
+        right, wrong = Trials(34, 34), Trials(hits, 8)
+        found += [
+            rogan_gladen(1.0, 0.01, sensitivity=right, specificity=wrong),
+            rogan_gladen(0.0, 0.01, sensitivity=wrong, specificity=right),
+        ]
+    for one in found:
+        assert 0.0 <= one.estimate <= 1.0, one
+        assert math.isnan(one.low) or one.low <= one.estimate <= one.high, one
+    assert sum(not math.isnan(one.low) for one in found) > 20
+
+
+def test_an_unknown_rate_stays_unknown():
+    """NaN is not corrected to the rate 0."""
+    found = rogan_gladen(math.nan, 0.01, sensitivity=Trials(9, 10), specificity=Trials(9, 10))
+    assert math.isnan(found.estimate)
 
 
 def test_an_audit_needs_one_entry_a_probe():

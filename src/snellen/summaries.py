@@ -16,7 +16,7 @@ from snellen.protocols.direct import consistency
 from snellen.records import Item, Verdict
 from snellen.results import Counts, Run, Summary, Value
 from snellen.stats import bootstrap as stats
-from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks
+from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks, reach
 
 RESAMPLES = 10_000
 BREAKDOWN_RESAMPLES = 2_000
@@ -69,16 +69,14 @@ def values_of(
         rates=[metric.unit == "rate" for metric in tally.metrics],
         resampling=stats.Resampling(resamples_for(tally.n_clusters, resamples)),
     )
-    # A resampled interval may cross zero; a count or a density cannot.
-    floors = [-math.inf if metric.unit == "points" else 0.0 for metric in tally.metrics]
-    low = np.maximum(found.low, floors)
+    ends = np.clip([found.low, found.high], *reach(tally.metrics))
     values = {}
     for k, metric in enumerate(tally.metrics):
         values[metric.name] = Value(
             value=_number(metric.value, sums),
             scored=_number(metric.scored, sums),
             upper=_number(metric.upper, sums),
-            ci95=_pair(low[k], found.high[k]),
+            ci95=_pair(*ends[:, k]),
             n=float(metric.n(sums)),
             n_items=tally.n_clusters,
             lower=_number(metric.lower, sums),

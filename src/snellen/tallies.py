@@ -76,6 +76,16 @@ class Tally:
         return next(m for m in self.metrics if m.name == name)
 
 
+def reach(metrics: Sequence[Metric]) -> tuple[Array, Array]:
+    """The lowest and the highest value that each metric can have, both (n_metrics,).
+
+    An interval by resampling may go further. Counts and densities have no upper end.
+    """
+    ends = {"rate": (0.0, 1.0), "points": (-1.0, 1.0)}
+    low, high = np.array([ends.get(m.unit, (0.0, np.inf)) for m in metrics]).reshape(-1, 2).T
+    return low, high
+
+
 def ratio(top: Any, bottom: Any) -> Array:
     """top / bottom, NaN where the bottom is zero.
 

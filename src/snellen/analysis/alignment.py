@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -293,7 +294,7 @@ def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 def _csv_rows(text: str, file: Path) -> list[tuple[str, Any]]:
     first = text.lstrip().split("\n", 1)[0]
     mark = max(",;\t", key=first.count)
-    lines = csv.reader(text.splitlines(), delimiter=mark)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
     rows = [[cell.strip() for cell in row] for row in lines if any(row)]
     if not rows:
         raise DataError("the file is empty", file=file, hint=_HINT)

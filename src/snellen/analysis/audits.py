@@ -165,25 +165,48 @@ def read_audit(path: str | Path, run: Run) -> list[AuditRow]:
     """
     file = Path(path)
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        # Not `splitlines`: a reply may hold U+2028 and the like, which JSON leaves as they are.
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot be read: {error}", file=file) from error
     probes = {(item.id, probe.id): probe for item in run.items for probe in item.probes}
-    rows: list[AuditRow] = []
+    rows: dict[Key, AuditRow] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             row = _decoded(line, file, number)
-            rows.append(_checked(row, run, probes.get((row.id, row.probe_id)), (file, number)))
+            row = _checked(row, run, probes.get((row.id, row.probe_id)), (file, number))
+            _refuse_two_truths(row, rows.setdefault(_row_key(row), row), (file, number))
     if not rows:
         raise DataError("holds no rows", file=file, hint="write one with `snellen audit RUN --out`")
-    return rows
+    return list(rows.values())
+
+
+def _row_key(row: AuditRow) -> Key:
+    return row.id, row.repeat, row.probe_id
+
+
+def _refuse_two_truths(row: AuditRow, earlier: AuditRow, place: tuple[Path, int]) -> None:
+    if row.truth != earlier.truth:
+        raise DataError(
+            f"probe {row.probe_id} of {row.id} stands twice, as `{earlier.truth}` and "
+            f"`{row.truth}`",
+            file=place[0],
+            row=place[1],
+            field="truth",
+            hint="keep one row a verdict",
+        )
 
 
 def _decoded(line: str, file: Path, number: int) -> AuditRow:
     try:
         return msgspec.json.decode(line, type=AuditRow)
     except msgspec.MsgspecError as error:
-        raise DataError(f"is no row of an audit: {error}", file=file, row=number) from error
+        raise DataError(
+            f"is no row of an audit: {error}",
+            file=file,
+            row=number,
+            hint='change nothing but `truth`: a letter, or true or false; "" where nobody looked',
+        ) from error
 
 
 def _checked(row: AuditRow, run: Run, probe: Probe | None, place: tuple[Path, int]) -> AuditRow:
@@ -247,7 +270,7 @@ def evaluate_audit(run: Run, rows: Sequence[AuditRow]) -> Audit:
     Raises:
         UsageError: no row has a truth.
     """
-    truths = {(row.id, row.repeat, row.probe_id): row.truth for row in rows if row.truth != ""}
+    truths = {_row_key(row): row.truth for row in rows if row.truth != ""}
     if not truths:
         raise UsageError(
             "no row of the audit has a truth yet", hint="fill the field `truth`, then read it again"

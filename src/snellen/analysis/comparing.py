@@ -27,7 +27,7 @@ from snellen.errors import ComparisonError, UsageError
 from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS
 from snellen.results import Run
 from snellen.stats import bootstrap as stats
-from snellen.tallies import Tally
+from snellen.tallies import Tally, reach
 
 MAIN_METRICS: Final[Mapping[str, tuple[str, ...]]] = {
     "reading": ("overall_acc", "effective_acc", "coverage", "mean_density"),
@@ -304,10 +304,10 @@ def _differences(group: _Group, tallies: Sequence[Tally], scored: Sequence[bool]
         told,
         level=group.resampling.level,
     )
-    # Two rates are at most 1 apart.
-    reach = np.array([1.0 if metric.unit == "rate" else np.inf for metric in tallies[0].metrics])
+    lowest, highest = reach(tallies[0].metrics)
+    most = highest - lowest
     by_pair = {
-        pair: replace(one, low=np.maximum(one.low, -reach), high=np.minimum(one.high, reach))
+        pair: replace(one, low=np.maximum(one.low, -most), high=np.minimum(one.high, most))
         for pair, one in zip(told, found, strict=True)
     }
     names = tuple(metric.name for metric in tallies[0].metrics)
@@ -316,7 +316,9 @@ def _differences(group: _Group, tallies: Sequence[Tally], scored: Sequence[bool]
 
 def _intervals(tally: Tally, resampling: stats.Resampling) -> stats.Intervals:
     rates = [metric.unit == "rate" for metric in tally.metrics]
-    return stats.intervals(tally.counts, tally.statistic(), rates=rates, resampling=resampling)
+    found = stats.intervals(tally.counts, tally.statistic(), rates=rates, resampling=resampling)
+    low, high = np.clip([found.low, found.high], *reach(tally.metrics))
+    return replace(found, low=low, high=high)
 
 
 def _standings(

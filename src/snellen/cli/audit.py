@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,9 +103,10 @@ def audit_table(run: Run, found: Audit) -> Table:
     from snellen.tables import Table, title_of
 
     def interval(one: Corrected | None) -> str:
-        if one is None:
+        if one is None or math.isnan(one.estimate):
             return "-"
-        return f"{100 * one.estimate:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+        ends = f" [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+        return f"{100 * one.estimate:.1f}{'' if math.isnan(one.low) else ends}"
 
     def share(one: Trials) -> str:
         return f"{100 * one.rate:.1f} ({one.hits:.0f}/{one.n:.0f})" if one.n else "-"

@@ -76,7 +76,7 @@ def cohen_kappa(
     if clusters is None:
         return Agreement(n, raw, kappa)
     found = intervals(table, agreement_statistic(size), rates=[True, False], resampling=resampling)
-    return Agreement(n, raw, kappa, _pair(found, 0), _pair(found, 1))
+    return Agreement(n, raw, kappa, _pair(found, 0), _within_reach(_pair(found, 1)))
 
 
 def agreement_statistic(size: int) -> Statistic:
@@ -363,6 +363,11 @@ def _confusions(
     for x, y, owner in zip(a, b, clusters, strict=True):
         tables[owners[owner], labels[x], labels[y]] += 1.0
     return tables.reshape(len(owners), size * size), size
+
+
+def _within_reach(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The interval of a kappa without the part beyond -1 and 1, where no kappa lies."""
+    return None if ends is None else (max(-1.0, ends[0]), min(1.0, ends[1]))
 
 
 def _pair(found: Intervals, metric: int) -> tuple[float, float] | None:

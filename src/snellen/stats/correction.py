@@ -102,12 +102,8 @@ def rogan_gladen(
     shift = 2.0 * z * z * (true * hit.variance - (1.0 - true) * miss.variance)
     variance = seen.variance + (1.0 - true) ** 2 * miss.variance + true**2 * hit.variance
     half = z * math.sqrt(variance) / softened_edge
-    return Corrected(
-        raw=rate,
-        estimate=_clip((rate + specificity.rate - 1.0) / edge),
-        low=_clip(true + shift - half),
-        high=_clip(true + shift + half),
-    )
+    estimate = (rate + specificity.rate - 1.0) / edge
+    return _corrected(rate, estimate, (true + shift - half, true + shift + half))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +163,8 @@ def invert_confusion(
     low, high = np.where(unknown, np.nan, np.nanquantile(allowed, tails, axis=0))
     values = zip(READING_RATES, _rates(raw), estimate, low, high, strict=True)
     return {
-        name: Corrected(float(r), float(e), float(lo), float(hi)) for name, r, e, lo, hi in values
+        name: _corrected(float(r), float(e), (float(lo), float(hi)))
+        for name, r, e, lo, hi in values
     }
 
 
@@ -241,7 +238,8 @@ def prediction_powered(
     raw = float(sums[1] / sums[0]) if sums[0] else math.nan
     softened = np.concatenate([rows, _DISAGREEMENTS])
     found = intervals(softened, _powered_rate, rates=[True], resampling=resampling)
-    return Corrected(raw, float(_powered_rate(sums)[0]), float(found.low[0]), float(found.high[0]))
+    estimate = float(_powered_rate(sums)[0])
+    return _corrected(raw, estimate, (float(found.low[0]), float(found.high[0])))
 
 
 def _powered_rate(sums: Floats) -> Floats:
@@ -289,5 +287,11 @@ def _whole(value: float) -> int:
     return int(value)
 
 
-def _clip(rate: float) -> float:
-    return min(1.0, max(0.0, rate))
+def _corrected(raw: float, estimate: float, ends: tuple[float, float]) -> Corrected:
+    """A corrected rate within 0..1, in an interval that holds it; NaN stays NaN.
+
+    Interval ends come from softened counts, which near 0 and 1 stop short of the estimate.
+    """
+    middle, low, high = np.clip([estimate, *ends], 0.0, 1.0)
+    low, high = np.where(np.isnan([low, high]), np.nan, [min(low, middle), max(high, middle)])
+    return Corrected(raw, float(middle), float(low), float(high))
