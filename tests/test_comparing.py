@@ -274,6 +274,26 @@ def test_a_difference_is_refused_by_name_and_lifted_by_its_word_alone(word, mess
     assert {change.across for change in lifted.changes} == {word}
 
 
+def test_long_parameters_are_told_by_what_differs():
+    """The message shows the entries that differ, not the beginning that both have."""
+    body = {"chat_template_kwargs": {"enable_thinking": False, "rounds": 3}, "top_p": 0.1234567}
+    warm = body | {"chat_template_kwargs": {"enable_thinking": True, "rounds": 3}}
+    runs = [varied(bundled("terse"), judge=Party("j", params=params)) for params in (body, warm)]
+    [change] = two(*runs, across=["judge"]).changes
+    assert change.first == "{'chat_template_kwargs': {'enable_thinking': False}}"
+    assert change.second == "{'chat_template_kwargs': {'enable_thinking': True}}"
+
+
+def test_options_are_named_as_they_are_typed():
+    """A differing option has the name that the command line knows."""
+    run = bundled("terse")
+    with pytest.raises(ComparisonError, match="option option-order: `none` and `3`"):
+        two(run, varied(run, options={"option_seed": 3}))
+    run = bundled("terse", "rubric")
+    with pytest.raises(ComparisonError, match="option one-rubric-a-call"):
+        two(run, varied(run, options={"one_a_call": True}))
+
+
 def test_the_hint_of_direct_questions_is_lifted_by_its_own_word():
     """A run without hints stands beside one with hints only across hint; on is the default."""
     run = bundled("thorough", "direct")

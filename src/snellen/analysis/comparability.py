@@ -7,7 +7,7 @@ A difference of two runs means something when only one thing differs. Every othe
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from operator import attrgetter
 from typing import Any, Final
@@ -23,6 +23,8 @@ _JUDGING: Final = frozenset(
 )
 # Options that are another prompt: more or fewer questions in one judge call.
 _REPROMPTING: Final = ("questions_a_call", "one_a_call")
+# Options that are typed under another name.
+_TYPED: Final = {"option_seed": "option-order", "one_a_call": "one-rubric-a-call"}
 # What is recorded and changes no number.
 _HARMLESS: Final = frozenset({"replies", "given", "logprobs"})
 _JUDGE_FIELDS: Final = ("name", "model", "params", "revision", "quantization")
@@ -145,7 +147,8 @@ def _member(first: Party, second: Party) -> Iterator[Change]:
     for name in _JUDGE_FIELDS[1:]:
         values = getattr(first, name), getattr(second, name)
         if first.name == second.name and values[0] != values[1]:
-            yield Change(f"the {name} of judge {first.name}", "judge", *map(shorten, values))
+            told = map(shorten, only_differing(*values))
+            yield Change(f"the {name} of judge {first.name}", "judge", *told)
 
 
 def _options(first: RunSpec, second: RunSpec) -> Iterator[Change]:
@@ -157,7 +160,9 @@ def _options(first: RunSpec, second: RunSpec) -> Iterator[Change]:
 
 
 def _option_title(name: str) -> str:
-    return name if name in {"control", "hint"} else f"option {name.replace('_', '-')}"
+    if name in {"control", "hint"}:
+        return name
+    return f"option {_TYPED.get(name, name.replace('_', '-'))}"
 
 
 def _option_word(name: str) -> str:
@@ -220,7 +225,25 @@ def _text_difference(first: PromptRecord, second: PromptRecord) -> str:
 def _field(what: str, across: str, specs: tuple[RunSpec, RunSpec], path: str) -> Iterator[Change]:
     first, second = map(attrgetter(path), specs)
     if first != second:
-        yield Change(what, across, shorten(first), shorten(second))
+        yield Change(what, across, *map(shorten, only_differing(first, second)))
+
+
+def only_differing(first: Any, second: Any) -> tuple[Any, Any]:
+    """Two values; of two mappings the entries that differ, so that a cut text shows them.
+
+    >>> only_differing({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 0}, "d": 3})
+    ({'a': {'c': 2}}, {'a': {'c': 0}})
+    """
+    if not (isinstance(first, Mapping) and isinstance(second, Mapping)):
+        return first, second
+    kept: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for name in dict.fromkeys([*first, *second]):
+        if name not in first or name not in second:
+            owner = 0 if name in first else 1
+            kept[owner][name] = (first, second)[owner][name]
+        elif first[name] != second[name]:
+            kept[0][name], kept[1][name] = only_differing(first[name], second[name])
+    return kept
 
 
 def shorten(value: Any) -> str:
