@@ -14,7 +14,7 @@ from select import select
 
 import pytest
 
-from snellen.cli.printing import print_table
+from snellen.cli.printing import cells_of, print_table
 from snellen.tables import Table
 
 NAMES = ("Model", "Overall %", "Effective %", "Mean dens. ‰", "Tokens/image", "Scored")
@@ -68,6 +68,43 @@ def test_wide_characters_stand_in_line(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = (("猫と犬", "1.0"), ("cafe\u0301", "22.0"))
     lines = seen(Table("", ("Model", "Score %"), rows), 80, monkeypatch).splitlines()
     assert lines[-3:-1] == ["  猫と犬       1.0", "  cafe\u0301        22.0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\tb", "a b"),
+        ("two\r\nlines", "two lines"),
+        ("over\rwritten", "over written"),
+        ("\x1b[2Jcleared", r"\x1b[2Jcleared"),
+        ("\x9b31mred", r"\x9b31mred"),
+        ("bell\x07", r"bell\x07"),
+        ("\u202eturned", r"\u202eturned"),
+        ("\u1112\u1161\u11ab", "\u1112\u1161\u11ab"),
+    ],
+)
+def test_a_name_does_nothing_to_the_terminal(
+    name: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control characters of names, titles and notes are shown, and their columns stand in line."""
+    table = Table(name, (name, "n"), ((name, "1"), ("another", "2")), (name,))
+    title, _, head, _, row, other, _, note, *_ = seen(table, 80, monkeypatch).split("\n")
+    assert (title, note) == (shown, f"  {shown}")
+    assert head.split("   ")[0].strip() == row.split("   ")[0].strip() == shown
+    assert cells_of(row) == cells_of(other)
+
+
+def test_letters_of_a_hangul_syllable_take_two_cells_together() -> None:
+    """As file names of some systems are written; a soft hyphen takes one."""
+    assert cells_of("\u1112\u1161\u11ab") == cells_of("\ud55c") == 2
+    assert cells_of("soft\xadhyphen") == 11
+
+
+def test_a_width_that_no_terminal_has_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """COLUMNS=1 does not print a letter a line."""
+    text = seen(Table("A board of some words", NAMES, (ROW,), ("a note",)), 1, monkeypatch)
+    assert "A board of some" in text
+    assert "  a note" in text.splitlines()
 
 
 def test_a_pipe_gets_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:

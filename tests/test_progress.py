@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import pty
 import re
+import struct
 import sys
+import termios
 import time
 from collections.abc import Callable
+from fcntl import ioctl
 from select import select
 
 import click
@@ -69,6 +73,41 @@ def test_a_run_that_has_not_begun_has_a_line_too() -> None:
     assert Progress("mini", 0).line(Meter(started_at=time.monotonic())).startswith("mini: 0/0")
 
 
+def test_a_run_that_is_over_forecasts_nothing() -> None:
+    """Also where it was stopped half way."""
+    line = Progress("mini", 10).line(meter(), is_over=True)
+    assert "about" not in line
+    assert "0.7500 USD" in line
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_run_goes_on_when_nobody_can_be_told(live: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader of stderr that has gone costs no run its summary."""
+
+    class Gone(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def isatty(self) -> bool:
+            return live
+
+    async def go() -> None:
+        watch = Progress("mini", 10).watch(meter())
+        await asyncio.sleep(0.02)
+        await watch.stop()
+
+    monkeypatch.setattr(module, "FIRST_PLAIN_S", 0.0)
+    monkeypatch.setattr(sys, "stderr", Gone())
+    asyncio.run(go())
+
+
+def test_a_name_of_many_lines_stays_on_one() -> None:
+    """The label and the item that is waited for are written as one line."""
+    pending = {1: (time.monotonic() - 90, "two\nlines")}
+    block = Progress("two\nlines", 10).block(meter(pending=pending))
+    assert all(line.isprintable() for line in block)
+
+
 def test_a_block_for_a_terminal_says_the_same() -> None:
     """A few lines: the items with a bar, then each role, then the state."""
     block = Progress("mini", 10).block(meter())
@@ -82,21 +121,49 @@ def test_a_terminal_shows_one_block_below_what_is_told(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often it is drawn: a notice stays above it, and at the end it is gone."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    during, after = watched(monkeypatch, said="notice: look at this")
+    assert during[0] == "notice: look at this"
+    assert [line.split()[0] for line in during[1:]] == ["mini", "model", "judge", "6"]
+    assert all(len(line) < width for line in during[1:])
+    assert after[0] == "notice: look at this"
+    assert len(after) == 2
+    assert after[1].startswith("mini: 2/10 items")
+
+
+def test_the_size_is_that_of_the_terminal_which_is_drawn_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not of stdout, which may lead into a file, nor what COLUMNS was before a change."""
+    monkeypatch.setenv("COLUMNS", "120")
+    during, _ = watched(monkeypatch, size=(24, 30))
+    assert max(map(len, during)) == 29
+    for lines, shown in ((3, ["mini", "model"]), (1, ["mini"])):
+        during, after = watched(monkeypatch, size=(lines, 80))
+        assert [line.split()[0] for line in during] == shown
+        assert len(after) == 1
+
+
+def watched(
+    monkeypatch: pytest.MonkeyPatch, *, size: tuple[int, int] = (0, 0), said: str = ""
+) -> list[list[str]]:
+    """What a terminal of so many lines and columns shows during a run and after it."""
     monkeypatch.setattr(module, "LIVE_EVERY_S", 0.02)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", str(width))
     screens = []
 
     async def go(read: Callable[[], str]) -> None:
         watch = Progress("mini", 10).watch(meter())
         await asyncio.sleep(0.05)
-        click.echo("notice: look at this", err=True)
+        if said:
+            click.echo(said, err=True)
         await asyncio.sleep(0.05)
         screens.append(screen(read()))
         await watch.stop()
         screens.append(screen(read()))
 
     ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     told: list[str] = []
 
     def read() -> str:
@@ -109,13 +176,7 @@ def test_a_terminal_shows_one_block_below_what_is_told(
         asyncio.run(go(read))
         assert sys.stderr is stream
     os.close(ours)
-    during, after = screens
-    assert during[0] == "notice: look at this"
-    assert [line.split()[0] for line in during[1:]] == ["mini", "model", "judge", "6"]
-    assert all(len(line) < width for line in during[1:])
-    assert after[0] == "notice: look at this"
-    assert len(after) == 2
-    assert after[1].startswith("mini: 2/10 items")
+    return screens
 
 
 def screen(told: str) -> list[str]:
@@ -125,7 +186,7 @@ def screen(told: str) -> list[str]:
         if piece == "\x1b[J":
             lines[row:] = [lines[row][:column]]
         elif piece.startswith("\x1b["):
-            row -= int(piece[2:-1])
+            row = max(row - max(int(piece[2:-1]), 1), 0)
         elif piece == "\r":
             column = 0
         elif piece == "\n":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 
 import click
@@ -12,9 +14,7 @@ from snellen.errors import SnellenError
 
 def main() -> None:
     """The `snellen` command."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    open_streams()
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Abort:
@@ -27,17 +27,44 @@ def main() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
+    except OSError as error:
+        if error.errno is None:
+            raise
+        if not isinstance(error, BrokenPipeError):
+            where = error.filename or "the output"
+            complain(SnellenError(f"{where}: {error.strerror}"))
+        forget_output()
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def open_streams() -> None:
+    """Makes stdout and stderr UTF-8; one that was closed (`>&-`) leads nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # This also keeps files that are opened later off the number of the closed stream.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, name)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+def forget_output() -> None:
+    """Leads nowhere what is still to be written, where the output has been closed or is full."""
+    with contextlib.suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+
+
 def complain(error: SnellenError) -> None:
     """Prints an expected failure to stderr."""
-    click.echo(f"error: {error.message}", err=True)
-    if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+    from snellen.cli.printing import legible
+
+    with contextlib.suppress(OSError):
+        click.echo(f"error: {legible(error.message)}", err=True)
+        if error.hint:
+            click.echo(f"hint: {legible(error.hint)}", err=True)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def _where(path: object, repository: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def describe(benchmark: str, data: str | None, *, as_json: bool) -> None:
     """Print a benchmark's statistics and its licence; bad rows are left out and counted."""
-    from snellen.cli.printing import print_json, print_table
+    from snellen.cli.printing import legible, print_json, print_table
     from snellen.readers import LoadOptions, load_benchmark
     from snellen.readers.info import info
     from snellen.settings import cache_folder
@@ -58,7 +58,7 @@ def describe(benchmark: str, data: str | None, *, as_json: bool) -> None:
         print_json(found)
         return
     for line in _head(found):
-        click.echo(line)
+        click.echo(legible(line))
     for table in info_tables(found):
         print_table(table)
 
@@ -80,7 +80,7 @@ def _head(found: BenchmarkInfo) -> list[str]:
 def check(benchmark: str, data: str | None, *, as_json: bool) -> int:
     """Name every bad row of a benchmark: file, row, field, what was expected."""
     from snellen import media
-    from snellen.cli.printing import print_json
+    from snellen.cli.printing import legible, print_json
     from snellen.readers import LoadOptions
     from snellen.readers.checks import check_benchmark
     from snellen.settings import cache_folder
@@ -91,9 +91,9 @@ def check(benchmark: str, data: str | None, *, as_json: bool) -> int:
         print_json(problems)
     else:
         for problem in problems:
-            click.echo(problem.message)
+            click.echo(legible(problem.message))
             if problem.hint:
-                click.echo(f"  hint: {problem.hint}")
+                click.echo(f"  hint: {legible(problem.hint)}")
     if not problems:
         click.echo("nothing is wrong", err=True)
     return 1 if problems else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import unicodedata
@@ -19,6 +20,13 @@ LONGEST_WHOLE = 24
 NARROWEST = 8
 GAP = "   "
 INDENT = "  "
+# No line is folded more tightly, whatever COLUMNS says.
+LEAST_WIDTH = 20
+SOFT_HYPHEN = "\xad"
+# The vowels and last consonants of Hangul syllables in letters.
+_JOINED = re.compile(r"[\u1160-\u11ff\ud7b0-\ud7ff]")
+_BREAKS = re.compile(r"\r\n|[\t\n\v\f\r\x85\u2028\u2029]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def print_table(table: Table) -> None:
@@ -27,7 +35,8 @@ def print_table(table: Table) -> None:
     What is too wide comes in several parts, each with the first column.
     """
     tty = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if tty else PLAIN_WIDTH
+    width = max(shutil.get_terminal_size().columns, LEAST_WIDTH) if tty else PLAIN_WIDTH
+    table = _legible(table)
     if table.title:
         for line in _folded(table.title, width):
             click.echo(click.style(line, bold=True))
@@ -43,6 +52,26 @@ def print_table(table: Table) -> None:
         for line in _folded(note, width - len(INDENT)) if tty else [note]:
             click.echo(click.style(INDENT + line, dim=True))
     click.echo()
+
+
+def _legible(table: Table) -> Table:
+    columns, *rows = [tuple(map(legible, row)) for row in (table.columns, *table.rows)]
+    notes = tuple(map(legible, table.notes))
+    return Table(legible(table.title), columns, tuple(rows), notes, table.marks)
+
+
+def legible(text: str) -> str:
+    """A text of foreign origin as one line that a terminal shows and does not obey.
+
+    White space becomes blanks, and other control characters are spelled out.
+
+    >>> legible("two\\r\\nlines"), legible("\\x1b[2J")
+    ('two lines', '\\\\x1b[2J')
+    """
+    if text.isprintable():
+        return text
+    text = _BREAKS.sub(" ", text)
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def _print_part(rows: Sequence[Sequence[str]], width: int) -> None:
@@ -108,17 +137,20 @@ def cut(word: str, width: int) -> list[str]:
 def cells_of(text: str) -> int:
     """The cells that a text takes on the screen: East Asian characters two, combining ones none.
 
+    Of a Hangul syllable written as its letters, the first takes both cells.
+
     >>> cells_of("naïve"), cells_of("两只猫")
     (5, 6)
     """
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.category(c) in {"Mn", "Me", "Cf"}
-        else 2 if unicodedata.east_asian_width(c) in "WF"
-        else 1
-        for c in text
-    )  # fmt: skip
+    return sum(map(_cells, text))
+
+
+def _cells(char: str) -> int:
+    if unicodedata.category(char) in {"Mn", "Me", "Cf"} or _JOINED.match(char):
+        return int(char == SOFT_HYPHEN)
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def _parts(rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
@@ -144,7 +176,7 @@ def _width(rows: Sequence[Sequence[str]], k: int) -> int:
 def _stacked(table: Table, width: int) -> list[tuple[str, ...]]:
     """The rows, with intervals below their numbers where one line would not hold them all."""
     rows = [table.columns, *table.rows]
-    widest = sum(max(len(row[k]) for row in rows) + 3 for k in range(len(table.columns)))
+    widest = sum(_width(rows, k) + len(GAP) for k in range(len(table.columns)))
     if widest <= width:
         return list(table.rows)
     return [tuple(cell.replace(" [", "\n[") for cell in row) for row in table.rows]

@@ -10,13 +10,13 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
 import click
 
-from snellen.cli.printing import cut
+from snellen.cli.printing import cut, legible
 from snellen.engine.meters import Meter, RoleMeter
 
 LIVE_EVERY_S = 0.25
@@ -64,21 +64,24 @@ class Progress:
     """Shows the meter of a run of `total` items."""
 
     def __init__(self, label: str, total: int) -> None:
-        self.label, self.total = label, total
+        self.label, self.total = legible(label), total
         self.pace = Pace()
 
     def watch(self, meter: Meter) -> Watch:
         """Starts to show a meter; call inside the running loop."""
         return Watch(self, meter)
 
-    def line(self, meter: Meter) -> str:
-        """The state in one line: done, rates, in flight, retries, oldest call, tokens, cost."""
+    def line(self, meter: Meter, *, is_over: bool = False) -> str:
+        """The state in one line: done, rates, in flight, retries, oldest call, tokens, cost.
+
+        Where the run is over, nothing is forecast.
+        """
         self.pace.note(meter, self.total)
         return " · ".join(
             [
                 f"{self.label}: {self._items(meter)}",
                 *(self._role(role, m) for role, m in _active(meter)),
-                *self._state(meter),
+                *self._state(meter, is_over=is_over),
             ]
         )
 
@@ -109,15 +112,20 @@ class Progress:
         tokens = m.prompt_tokens + m.completion_tokens
         return f"{text}, {tokens:,} tokens" if tokens else text
 
-    def _state(self, meter: Meter) -> Iterator[str]:
+    def _state(self, meter: Meter, *, is_over: bool = False) -> Iterator[str]:
         oldest = meter.oldest
-        waits = f", oldest {oldest[0]:.0f} s ({oldest[1]})" if oldest and oldest[0] >= 1 else ""
+        waits = (
+            f", oldest {oldest[0]:.0f} s ({legible(oldest[1])})"
+            if oldest and oldest[0] >= 1
+            else ""
+        )
         yield f"{meter.in_flight} in flight{waits}"
         cost = sum(m.cost_usd for m in meter.roles.values())
         if cost:
-            yield f"{cost:.4f} USD, about {self._forecast_usd(meter):.4g} in all"
+            forecast = f", about {self._forecast_usd(meter):.4g} in all"
+            yield f"{cost:.4f} USD{'' if is_over else forecast}"
         left = 1.0 - _share(meter, self.total)
-        if left > 0 and self.pace.share_per_s > 0:
+        if left > 0 and self.pace.share_per_s > 0 and not is_over:
             yield f"about {_duration(left / self.pace.share_per_s)} left"
 
     def _forecast_usd(self, meter: Meter) -> float:
@@ -180,19 +188,34 @@ class Watch:
                 terminal.write(CLEAR_BELOW)
 
     async def stop(self) -> None:
-        """Ends the display with a last plain line: the whole run's averages."""
+        """Ends the display with a last plain line: the whole run's averages.
+
+        Nobody may be looking any more (a closed terminal, `2>&1 | head`): the run is kept.
+        """
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._progress.pace = Pace()
-        click.echo(self._progress.line(self._meter), err=True)
+        with suppress(OSError):
+            click.echo(self._progress.line(self._meter, is_over=True), err=True)
 
 
 def _draw(lines: list[str], terminal: TextIO) -> None:
-    """Shows lines from the cursor on, each cut at the terminal's width; the cursor stays there."""
-    room = shutil.get_terminal_size().columns - 1
+    """Shows lines from the cursor on, as far as they fit; the cursor stays there."""
+    width, height = _size_of(terminal)
+    lines, room = lines[: max(height - 1, 1)], width - 1
     short = [line if len(cut(line, room)) == 1 else cut(line, room - 1)[0] + "…" for line in lines]
-    terminal.write(CLEAR_BELOW + "\n".join(short) + TO_START + UP.format(len(lines) - 1))
+    back = TO_START + (UP.format(len(lines) - 1) if len(lines) > 1 else "")
+    terminal.write(CLEAR_BELOW + "\n".join(short) + back)
     terminal.flush()
+
+
+def _size_of(terminal: TextIO) -> tuple[int, int]:
+    """Columns and lines of the terminal itself: stdout may lead elsewhere, and COLUMNS be old."""
+    size = os.terminal_size((0, 0))
+    with suppress(OSError):
+        size = os.get_terminal_size(terminal.fileno())
+    columns, lines = size if all(size) else shutil.get_terminal_size()
+    return columns, lines
 
 
 class Above(io.TextIOBase):

@@ -336,12 +336,12 @@ def _calm_garbage_collection() -> None:
 
 def show_finished(finished: Finished, *, as_json: bool) -> None:
     """Prints a finished run: tables to stdout, notices and what to do next to stderr."""
-    from snellen.cli.printing import print_json, print_table
+    from snellen.cli.printing import legible, print_json, print_table
     from snellen.results import load_run
     from snellen.tables import counts_table, leaderboard
 
     for notice in finished.notices:
-        click.echo(f"notice: {notice}", err=True)
+        click.echo(f"notice: {legible(notice)}", err=True)
     if as_json:
         print_json(finished.summary)
     else:
@@ -351,9 +351,9 @@ def show_finished(finished: Finished, *, as_json: bool) -> None:
             print_table(counts_table([run]))
     error = finished.error
     if error is not None:
-        click.echo(f"error: {error.message}", err=True)
+        click.echo(f"error: {legible(error.message)}", err=True)
         if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
+            click.echo(f"hint: {legible(error.hint)}", err=True)
     elif finished.exit_code == 3:
         counts = finished.summary.counts
         click.echo(
