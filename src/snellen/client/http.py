@@ -31,11 +31,10 @@ from snellen.client.failures import (
     read_failure,
     secrets_of,
 )
+from snellen.client.mending import ErrorInReplyError, UnreadableReplyError
 from snellen.client.wire import (
     RESERVED,
     Dialect,
-    ErrorInReplyError,
-    UnreadableReplyError,
     encode_request,
     is_named,
     learn,
@@ -208,8 +207,8 @@ class ChatClient:
             return replace(answer, latency_s=latency_s)
         try:
             return read_reply(answer, latency_s=latency_s, notes=dialect.notes(draft.params))
-        except ErrorInReplyError:
-            return Refusal(200, answer, {}, latency_s)
+        except ErrorInReplyError as error:
+            return Refusal(200, error.body, {}, latency_s)
         except UnreadableReplyError as error:
             return self._failure("bad_reply", str(error), latency_s=latency_s)
 

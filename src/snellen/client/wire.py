@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from snellen.client.mending import ErrorInReplyError, UnreadableReplyError, mend
 from snellen.errors import UsageError
 from snellen.records import Message, Reply, Request, Usage
 from snellen.replies import split_thinking
@@ -16,6 +17,18 @@ from snellen.replies import split_thinking
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 RESERVED = frozenset({"model", "messages", "stream", "stream_options"})
 IMAGE_DETAIL = "image_detail"
+
+# What servers call a reply that a token limit cut, or a filter; the rest are known by their names.
+_ENDS: Mapping[str, str] = {
+    "MAX_TOKENS": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "SAFETY": "content_filter",
+    "sensitive": "content_filter",
+}
+# What they say of a reply that is not whole through no fault of its own.
+_BREAKS = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
 
 _encode = msgspec.json.Encoder().encode
 
@@ -153,7 +166,7 @@ class _Message(msgspec.Struct):
 
 class _Candidate(msgspec.Struct):
     token: str
-    logprob: float
+    logprob: float | None = None
     top_logprobs: list[_Candidate] | None = None
 
 
@@ -165,6 +178,7 @@ class _Choice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
+    error: Any = None
 
 
 class _PromptDetails(msgspec.Struct):
@@ -178,6 +192,7 @@ class _CompletionDetails(msgspec.Struct):
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _CompletionDetails | None = None
     prompt_cache_hit_tokens: int | None = None
@@ -190,27 +205,7 @@ class _Completion(msgspec.Struct):
     error: Any = None
 
 
-class _BareChoice(msgspec.Struct):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _BareCompletion(msgspec.Struct):
-    """The part of a completion without which there is no reply."""
-
-    choices: list[_BareChoice]
-
-
-class UnreadableReplyError(ValueError):
-    """A body that holds no reply; the text says why. Never leaves the client."""
-
-
-class ErrorInReplyError(ValueError):
-    """A body of status 200 that holds an error instead of a reply. Never leaves the client."""
-
-
 _decode: Callable[[bytes], _Completion] = msgspec.json.Decoder(_Completion).decode
-_decode_bare: Callable[[bytes], _BareCompletion] = msgspec.json.Decoder(_BareCompletion).decode
 
 
 def read_reply(body: bytes, *, latency_s: float = 0.0, notes: tuple[str, ...] = ()) -> Reply:
@@ -223,15 +218,16 @@ def read_reply(body: bytes, *, latency_s: float = 0.0, notes: tuple[str, ...] = 
     """
     completion, notes = _read_completion(body, notes)
     if completion.error or completion.choices is None:
-        raise ErrorInReplyError
+        raise ErrorInReplyError(body)
     if not completion.choices:
         raise UnreadableReplyError("the reply has no choices")
     choice = completion.choices[0]
+    _refuse_broken(choice)
     text, thought, refused = _read_message(choice.message)
     return Reply(
         text=text,
         reasoning=thought,
-        finish_reason=choice.finish_reason,
+        finish_reason=_ENDS.get(choice.finish_reason or "", choice.finish_reason),
         usage=_read_usage(completion.usage),
         latency_s=latency_s,
         model=completion.model,
@@ -241,31 +237,23 @@ def read_reply(body: bytes, *, latency_s: float = 0.0, notes: tuple[str, ...] = 
     )
 
 
+def _refuse_broken(choice: _Choice) -> None:
+    """Takes no part of a reply for the whole where the server says that it broke off."""
+    if choice.error:
+        raise ErrorInReplyError(_encode({"error": choice.error}))
+    if choice.finish_reason in _BREAKS:
+        raise UnreadableReplyError(
+            f"the server broke its reply off (finish_reason `{choice.finish_reason}`)"
+        )
+
+
 def _read_completion(body: bytes, notes: tuple[str, ...]) -> tuple[_Completion, tuple[str, ...]]:
     try:
         return _decode(body), notes
-    except msgspec.ValidationError as error:
-        said = str(error)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnreadableReplyError(f"{_what_it_is(body)} instead of JSON ({error})") from error
-    try:
-        bare = _decode_bare(body)
-    except msgspec.ValidationError as error:
-        raise UnreadableReplyError(f"JSON that is no chat completion ({error})") from error
-    # A count in a strange shape must not cost an answer that was paid for.
-    choices = [_Choice(choice.message, choice.finish_reason) for choice in bare.choices]
-    return _Completion(choices), (*notes, f"parts of the reply are unreadable: {said}")
-
-
-def _what_it_is(body: bytes) -> str:
-    head = body[:200].lstrip().lower()
-    if not head:
-        return "an empty body"
-    if head.startswith(b"<"):
-        return "HTML"
-    if head.startswith((b"data:", b"event:", b":")):
-        return "a stream of events"
-    return "cut JSON" if head.startswith((b"{", b"[")) else "text"
+        # A count in a strange shape must not cost an answer that was paid for.
+        mended, note = mend(body, str(error))
+    return msgspec.convert(mended, _Completion), (*notes, note)
 
 
 def _read_message(message: _Message) -> tuple[str, str | None, bool]:
@@ -302,14 +290,35 @@ def _join(parts: Sequence[_Part], name: str) -> str | None:
 def _read_usage(usage: _Usage | None) -> Usage:
     if usage is None:
         return Usage()
-    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
-    cached = prompt.cached_tokens if prompt else None
+    before, after = usage.prompt_tokens_details, usage.completion_tokens_details
+    cached = before.cached_tokens if before else None
+    thought = after.reasoning_tokens if after else None
+    prompt, completion = _count(usage.prompt_tokens), _count(usage.completion_tokens)
+    unlisted = _unlisted(prompt, completion, usage.total_tokens)
+    if unlisted:
+        completion = (completion or 0) + unlisted
+        thought = unlisted if thought is None else thought
     return Usage(
-        prompt=usage.prompt_tokens,
-        completion=usage.completion_tokens,
-        reasoning=completion.reasoning_tokens if completion else None,
-        cached=usage.prompt_cache_hit_tokens if cached is None else cached,
+        prompt=prompt,
+        completion=completion,
+        reasoning=_count(thought),
+        cached=_count(usage.prompt_cache_hit_tokens if cached is None else cached),
     )
+
+
+def _count(said: int | None) -> int | None:
+    """A count of tokens; -1 and the like stand for one that is not known."""
+    return said if said is None or said >= 0 else None
+
+
+def _unlisted(prompt: int | None, completion: int | None, total: int | None) -> int:
+    """Tokens of the total that are in neither count: thoughts, which are billed as completion.
+
+    Gemini and Grok leave them out of the completion's tokens.
+    """
+    if prompt is None or total is None:
+        return 0
+    return max(0, total - prompt - (completion or 0))
 
 
 def _first_token(logprobs: _Logprobs | None) -> Mapping[str, float] | None:
@@ -318,8 +327,9 @@ def _first_token(logprobs: _Logprobs | None) -> Mapping[str, float] | None:
     first = logprobs.content[0]
     found: dict[str, float] = {}
     for candidate in (first, *(first.top_logprobs or ())):
-        found[candidate.token] = max(candidate.logprob, found.get(candidate.token, -1e9))
-    return found
+        if candidate.logprob is not None:  # minus infinity, which JSON cannot say
+            found[candidate.token] = max(candidate.logprob, found.get(candidate.token, -1e9))
+    return found or None
 
 
 _REFUSED = re.compile(
