@@ -210,6 +210,15 @@ def test_kappa_resampled_by_image_is_less_sure():
     assert by_image.kappa == by_probe.kappa
 
 
+def test_a_rater_with_one_label_agrees_exactly_by_chance():
+    """Kappa is then 0 in every resample, and rounding makes no interval of it."""
+    rng = np.random.default_rng(0)
+    a, owners = rng.choice(list("ABCDE"), 199).tolist(), (np.arange(199) // 13).tolist()
+    found = cohen_kappa(a, ["A"] * 199, clusters=owners, resampling=Resampling(200))
+    assert found.kappa == 0.0
+    assert found.kappa_interval is None
+
+
 def test_an_interval_of_kappa_stays_where_kappas_are():
     """Few things in few images do not lead beyond -1 and 1."""
     rng = np.random.default_rng(0)

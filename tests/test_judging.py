@@ -1,6 +1,7 @@
 """Judges that read the same replies."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -131,7 +132,7 @@ def test_one_judge_is_not_enough(data, tmp_path, pair):
     """One judge, or judges that share no model, cannot be compared."""
     assert can_compare(pair)
     assert not can_compare(pair[:1])
-    with pytest.raises(UsageError, match="1 judges"):
+    with pytest.raises(UsageError, match="1 judge,"):
         study_judges(pair[:1])
     other = read(data, tmp_path / "n", careful, model="n")
     with pytest.raises(UsageError, match="0 models"):
@@ -162,6 +163,45 @@ def test_orders():
     assert swapped.mean_difference == pytest.approx(1 / 3)
     assert swapped.tau == pytest.approx(1 / 3)
     assert not swapped.same_order
+
+
+def test_ties_are_ties_in_any_order():
+    """Equal scores are level with each other, whichever model is named first."""
+    for names in ("ab", "ba"):
+        level, apart = dict.fromkeys(names, 0.5), {m: {"a": 0.1, "b": 0.9}[m] for m in names}
+        assert not compare_orders(level, apart).same_order
+        assert compare_orders(level, level).same_order
+        assert compare_orders(apart, apart).same_order
+
+
+def test_level_models_share_their_rank_and_lower_may_be_better(pair):
+    """Models with one score have one rank; a smaller share of abstentions ranks first."""
+    study = study_judges(pair)
+    scores = {"x": {"m": 0.5, "n": 0.5, "o": 0.2}, "y": {"m": math.nan, "n": 0.1, "o": 0.2}}
+    made = replace(study, judges=("x", "y"), models=("m", "n", "o"), scores=scores)
+    assert scores_table(made).rows == (
+        ("m", "50.00 (#1)", "- (#3)"),
+        ("n", "50.00 (#1)", "10.00 (#2)"),
+        ("o", "20.00 (#3)", "20.00 (#1)"),
+    )
+    lower = scores_table(replace(made, lower_is_better=True))
+    assert lower.rows[0] == ("o", "20.00 (#1)", "20.00 (#2)")
+    assert not study.lower_is_better
+    assert study_judges(pair, metric="uncertain_ratio").lower_is_better
+
+
+def test_no_run_disappears_behind_another_of_its_name(data, tmp_path, pair):
+    """Runs of one judge are told apart by the part of their folders that differs."""
+    runs = [
+        read(data, tmp_path / setting / model, careful, model=model)
+        for setting in ("cold", "warm")
+        for model in "mn"
+    ]
+    study = study_judges(runs)
+    assert study.judges == ("careful (cold)", "careful (warm)")
+    assert study.models == ("m", "n")
+    mixed = study_judges([pair[0], runs[0], runs[2]])
+    assert mixed.judges == ("always_b", "careful (cold)", "careful (warm)")
 
 
 def test_rubrics(tmp_path):

@@ -13,7 +13,7 @@ from snellen.errors import ComparisonError, UsageError
 from snellen.records import Verdict
 from snellen.results import Run
 from snellen.stats.agreement import Agreement, cohen_kappa, kendall_tau_b
-from snellen.tables import PERCENT, Table, number, summary_of, title_of
+from snellen.tables import PERCENT, Table, counted, number, summary_of, title_of
 from snellen.tallies import ProbeTable, group_masks
 
 # Verdicts that were reached without asking the judge say nothing about it.
@@ -26,7 +26,8 @@ Scores = Mapping[str, float]
 class Order:
     """How two judges place the same models: second less first, and Kendall's tau of the order.
 
-    `mean_difference` is in the scores' unit. `tau` is NaN for fewer than two models.
+    `mean_difference` is in the scores' unit. `tau` is NaN for fewer than two models. The order is
+    the same where each pair of models stands alike: above, level or below under both judges.
     """
 
     n_models: int
@@ -68,7 +69,10 @@ class Abstention:
 
 @dataclass(frozen=True, slots=True)
 class JudgeStudy:
-    """Several judges on the same replies. `scores` maps judge and model to the metric's value."""
+    """Several judges on the same replies. `scores` maps judge and model to the metric's value.
+
+    `lower_is_better` says how the models are to be ranked by it.
+    """
 
     benchmark: str
     metric: str
@@ -79,6 +83,7 @@ class JudgeStudy:
     abstentions: tuple[Abstention, ...]
     dimension: str = ""
     notes: tuple[str, ...] = ()
+    lower_is_better: bool = False
 
 
 def compare_orders(first: Scores, second: Scores) -> Order:
@@ -93,7 +98,8 @@ def compare_orders(first: Scores, second: Scores) -> Order:
     a, b = a[known], b[known]
     difference = float((b - a).mean()) if a.size else math.nan
     tau = kendall_tau_b(a, b)[0] if a.size > 1 else math.nan
-    same = bool((np.argsort(-a, kind="stable") == np.argsort(-b, kind="stable")).all())
+    above = [np.sign(scores[:, np.newaxis] - scores) for scores in (a, b)]
+    same = bool((above[0] == above[1]).all())
     return Order(int(a.size), difference, tau, same)
 
 
@@ -122,7 +128,16 @@ def study_judges(runs: Sequence[Run], *, metric: str = "") -> JudgeStudy:
     )
     dimension, abstentions = _abstentions(table, shared)
     return JudgeStudy(
-        runs[0].spec.benchmark, chosen, shared, judges, scores, pairs, abstentions, dimension, notes
+        runs[0].spec.benchmark,
+        chosen,
+        shared,
+        judges,
+        scores,
+        pairs,
+        abstentions,
+        dimension,
+        notes,
+        lower_is_better=table[judges[0]][shared[0]].tally().metric(chosen).better < 0,
     )
 
 
@@ -181,13 +196,29 @@ def _same_replies(a: Run, b: Run) -> None:
 
 
 def _by_judge_and_model(runs: Sequence[Run]) -> dict[str, dict[str, Run]]:
-    """The runs by judge and model; a judge that comes twice is told apart by its folder."""
-    names = [(run.spec.judge.name, run.name) for run in runs]
+    """The runs by judge and model; a judge that comes twice is told apart by its folders."""
+    alike: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        alike.setdefault((run.spec.judge.name, run.name), []).append(run)
     table: dict[str, dict[str, Run]] = {}
-    for run, name in zip(runs, names, strict=True):
-        judge = name[0] if names.count(name) == 1 else f"{name[0]} ({run.folder.name})"
+    for run in runs:
+        judge = run.spec.judge.name
+        others = alike[judge, run.name]
+        if len(others) > 1:
+            judge += f" ({_own_part(run, others)})"
         table.setdefault(judge, {})[run.name] = run
     return table
+
+
+def _own_part(run: Run, others: Sequence[Run]) -> str:
+    """The last part of a run's folder in which all of some runs differ, else the whole folder.
+
+    Of x/qwen and y/qwen it is x and y, so that x/kimi and y/kimi fall to the same two judges.
+    """
+    for depth in range(1, 1 + min(len(other.folder.parts) for other in others)):
+        if len({other.folder.parts[-depth] for other in others}) == len(others):
+            return run.folder.parts[-depth]
+    return str(run.folder)
 
 
 def _shared_models(
@@ -197,7 +228,8 @@ def _shared_models(
     shared = tuple(m for m in everyone if all(m in by_model for by_model in table.values()))
     if len(table) < 2 or not shared:
         raise UsageError(
-            f"{len(table)} judges and {len(shared)} models whose replies all of them read",
+            f"these runs have {counted(len(table), 'judge')}, and {counted(len(shared), 'model')} "
+            "whose replies all judges read; two judges and one model are needed",
             hint="give runs of the same replies under two judges or more: `snellen rejudge` "
             "makes them",
         )
@@ -298,7 +330,8 @@ def _abstentions(
 
 def scores_table(study: JudgeStudy) -> Table:
     """Each model's score under each judge, with its rank there."""
-    ranks = {judge: _ranks(study.scores[judge]) for judge in study.judges}
+    sign = -1.0 if study.lower_is_better else 1.0
+    ranks = {judge: _ranks(study.scores[judge], sign) for judge in study.judges}
     order = sorted(study.models, key=lambda m: ranks[study.judges[0]][m])
     rows = tuple(
         (
@@ -315,9 +348,10 @@ def scores_table(study: JudgeStudy) -> Table:
     return Table(title, ("Model", *study.judges), rows, study.notes)
 
 
-def _ranks(scores: Scores) -> dict[str, int]:
-    order = sorted(scores, key=lambda m: math.inf if math.isnan(scores[m]) else -scores[m])
-    return {model: k for k, model in enumerate(order, 1)}
+def _ranks(scores: Scores, sign: float) -> dict[str, int]:
+    """Ranks from 1, the best first; equal scores share the better rank, NaN comes last."""
+    goodness = {m: -math.inf if math.isnan(s) else sign * s for m, s in scores.items()}
+    return {m: 1 + sum(other > own for other in goodness.values()) for m, own in goodness.items()}
 
 
 def _or_none(value: float) -> float | None:

@@ -91,7 +91,9 @@ def agreement_statistic(size: int) -> Statistic:
             shares = tables / tables.sum(axis=(-2, -1), keepdims=True)
             raw = np.trace(shares, axis1=-2, axis2=-1)
             chance = (shares.sum(axis=-1) * shares.sum(axis=-2)).sum(axis=-1)
-            kappa = np.where(chance < 1.0 - 1e-12, (raw - chance) / (1.0 - chance), np.nan)
+            # A rater with one label for all agrees as chance does: exactly, in every resample.
+            beyond = np.where(np.abs(raw - chance) < 1e-12, 0.0, raw - chance)
+            kappa = np.where(chance < 1.0 - 1e-12, beyond / (1.0 - chance), np.nan)
         return np.stack([raw, kappa], axis=-1)
 
     return metrics
