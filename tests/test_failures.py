@@ -54,6 +54,25 @@ def refuse(status, message="", *, headers=None, **more):
         (502, "", None, "overload"),
         (503, "", None, "overload"),
         (529, "", "overloaded_error", "overload"),
+        (407, "", None, "auth"),
+        (429, "x", "exceeded_current_quota_error", "quota"),
+        (429, "余额不足或无可用资源包,请充值。", "1113", "quota"),
+        (429, "Your team has used all available credits", None, "quota"),
+        (403, "The free tier of the model has been exhausted.", None, "quota"),
+        (403, "Sorry, your account balance is insufficient", None, "quota"),
+        (400, "Access denied", "Arrearage", "quota"),
+        (429, "Rate limit exceeded: free-models-per-day", None, "quota"),
+        (429, "Request too large for m: Limit 6000", "rate_limit_exceeded", "context_length"),
+        (400, "The decoder prompt is longer than the maximum model length", None, "context_length"),
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096", None, "context_length"),
+        (400, "Range of input length should be [1, 30720]", None, "context_length"),
+        (400, "Your request exceeded model token limit: 8192", None, "context_length"),
+        (400, "litellm.ContextWindowExceededError: no", None, "context_length"),
+        (500, "missing data required for image input", None, "bad_parameter"),
+        (200, "model 'x' not found", None, "unknown_model"),
+        (200, "This model's maximum context length is 8192", None, "context_length"),
+        (200, "Unexpected endpoint or method. (POST /chat)", None, "unknown_model"),
+        (200, "busy", None, "bad_reply"),
     ],
 )
 def test_kind_of_refusal(status, message, code, kind):
@@ -89,6 +108,49 @@ def test_wrong_path_names_v1():
     assert failure.kind == "unknown_model"
     assert "http://host/api/chat/completions" in failure.message
     assert "/v1" in failure.message
+
+
+@pytest.mark.parametrize(
+    ("error", "is_nowhere"),
+    [
+        ({"detail": "Not Found"}, True),
+        ({"error": {"code": "404", "message": "Resource not found"}}, True),
+        ({"error": {"message": "No endpoints found that support image input"}}, False),
+        ({"error": {"code": "DeploymentNotFound", "message": "It does not exist."}}, False),
+        ({"error": {"message": "model: claude-9"}}, False),
+    ],
+)
+def test_nothing_answers_only_where_nothing_does(error, is_nowhere):
+    """A 404 that says what is missing is no empty address."""
+    failure = read_failure(Refusal(404, json.dumps(error).encode(), {}), url=URL)
+    assert ("nothing answers" in failure.message) is is_nowhere
+
+
+def test_gateway_passes_on_the_words_behind_it():
+    """What the server behind a gateway said is in the message and decides the kind."""
+    raw = json.dumps({"error": {"message": "maximum context length is 8192 tokens"}})
+    failure = refuse(400, "Provider returned error", metadata={"raw": raw})
+    assert failure.kind == "context_length"
+    assert "8192" in failure.message
+    assert "upstream" in refuse(429, "No", metadata={"raw": "slow upstream"}).message
+
+
+def test_limit_of_a_day():
+    """A day's limit stops the run, unless the server says that it passes within minutes."""
+    said = "Rate limit reached on requests per day (RPD)"
+    assert refuse(429, said, headers={"Retry-After": "40000"}).kind == "quota"
+    assert refuse(429, said, headers={"Retry-After": "432"}).kind == "rate_limit"
+    delay = {"@type": "google.rpc.RetryInfo", "retryDelay": "22.5s"}
+    minute = refuse(429, "You exceeded your current quota", details=[delay])
+    assert (minute.kind, minute.retry_after_s) == ("rate_limit", 22.5)
+    day = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}
+    assert refuse(429, "You exceeded your current quota", details=[day, delay]).kind == "quota"
+
+
+def test_redirect_to_a_path():
+    """A redirect within the host is named as a whole address."""
+    failure = read_failure(Refusal(308, b"", {"Location": "/api/v1/chat/completions"}), url=URL)
+    assert "http://host/api/v1/chat/completions" in failure.message
 
 
 def test_redirect_names_its_target():
@@ -130,6 +192,7 @@ def test_retry_after_in_both_forms():
         KEY[:10],
         KEY[-8:],
         f"{KEY[:5]}********{KEY[-4:]}",
+        "sk-...w0pR",
         f"Authorization: Bearer {KEY}",
     ],
 )

@@ -130,6 +130,9 @@ def test_the_cost_of_a_call_counts_cached_tokens_at_their_own_price() -> None:
     assert cost_usd(usage, PRICED) == pytest.approx(3.0)
     cheaper = Endpoint("m", "", "m", price_in_usd=2, price_out_usd=10, price_cached_in_usd=0.5)
     assert cost_usd(usage, cheaper) == pytest.approx(1.2 + 0.2 + 1.0)
+    apart = Usage(prompt=100_000, completion=0, cached=400_000)  # cached ones not in the prompt's
+    assert cost_usd(apart, PRICED) == pytest.approx(0.2)
+    assert cost_usd(apart, cheaper) == pytest.approx(0.05)
 
 
 def test_an_unknown_price_or_count_is_an_unknown_cost() -> None:

@@ -12,13 +12,24 @@ from email.utils import parsedate_to_datetime
 from html import unescape
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import (
+    parse_qsl,
+    quote,
+    quote_plus,
+    unquote,
+    urlencode,
+    urljoin,
+    urlsplit,
+    urlunsplit,
+)
 
 import msgspec
 
 from snellen.records import CallFailure, FailureKind
 
 MESSAGE_LENGTH = 300
+# An endpoint that asks for a longer wait than this, in seconds, has closed for the day.
+MAX_RETRY_AFTER_S = 600.0
 LONGEST_PAGE = 20_000  # bytes of an HTML page that are looked at
 SHORTEST_PIECE = 6  # characters of a key that must not be shown in a row
 
@@ -26,7 +37,7 @@ _SECRET_NAME = re.compile(r"key|token|secret|sig|auth|passw|credential|cookie", 
 _PICTURE = re.compile(r"data:[\w/+.-]*;base64,[A-Za-z0-9+/=_\\-]*")
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{120,}")
 _BEARER = re.compile(r"\b(bearer|basic)\s+[^\s\"',;)}]+", re.IGNORECASE)
-_MASKED = re.compile(r"[^\s\"'`:=]{0,80}\*{2,}[^\s\"'`,.;]*")
+_MASKED = re.compile(r"[^\s\"'`:=]{0,80}\*{2,}[^\s\"'`,.;]*|\bsk-[\w-]*\.{3}[\w-]*")
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
@@ -70,11 +81,20 @@ def _read_object(error: Mapping[str, Any]) -> ErrorBody:
         message, place = _read_detail(error.get("detail"))
         param = param or place
     return ErrorBody(
-        message=_as_text(message if message is not None else error),
+        message=_as_text(message if message is not None else error) + _from_behind(error),
         code=_as_text(error.get("code")),
         type=_as_text(error.get("type") or error.get("status")),
         param=_as_text(param),
     )
+
+
+def _from_behind(error: Mapping[str, Any]) -> str:
+    """What a gateway passes on of the server behind it, which alone may say what was wrong."""
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if not raw:
+        return ""
+    return f": {read_error(raw.encode()).message if isinstance(raw, str) else _as_text(raw)}"
 
 
 def _read_detail(detail: Any) -> tuple[Any, str]:
@@ -101,6 +121,8 @@ _BY_CODE: Mapping[str, FailureKind] = {
     "billing_hard_limit_reached": "quota",
     "billing_not_active": "quota",
     "insufficient_balance": "quota",
+    "exceeded_current_quota_error": "quota",
+    "arrearage": "quota",
     "invalid_api_key": "auth",
     "authentication_error": "auth",
     "permission_denied": "auth",
@@ -125,6 +147,7 @@ _BY_STATUS: Mapping[int, FailureKind] = {
     403: "auth",
     404: "unknown_model",
     405: "unknown_model",
+    407: "auth",
     408: "timeout",
     409: "overload",
     425: "rate_limit",
@@ -137,11 +160,22 @@ _BY_STATUS: Mapping[int, FailureKind] = {
     524: "timeout",
 }
 
-_QUOTA = re.compile(r"insufficient[_ ](quota|balance|credit|fund)|out of credits?|credit balance")
+_QUOTA = re.compile(
+    r"insufficient[_ ](quota|balance|credit|fund)|balance is insufficient|out of credits?"
+    r"|credit balance|available credits|spending limit|free tier[^.]{0,40}\bexhausted"
+    r"|余额不足|欠费"
+)
+# A limit of this kind is not waited for, unless the server says that it need not take long.
+_DAILY = re.compile(r"per[-_ ]?day|\bdaily\b")
+# Gemini has no Retry-After, but says so in the body.
+_DELAY = re.compile(r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
+_TOO_LARGE = re.compile(r"request too large for")
 _CONTEXT = re.compile(
-    r"context[_ ](length|window|size)|maximum context|too many (input )?tokens"
-    r"|(prompt|input|request)\b[^.]{0,60}\b(too long|exceeds?)\b[^.]{0,60}\b(token|context|length)"
-    r"|prompt is too long|reduce the length"
+    r"context[_ ]?(length|window|size)|maximum (context|model length)|too many (input )?tokens"
+    r"|(prompt|input|request)\b[^.]{0,60}\b(too long|longer than|exceed(s|ed)?)\b"
+    r"[^.]{0,60}\b(token|context|length)"
+    r"|prompt is too long|reduce the length|range of input length"
+    r"|`inputs` (tokens|must have less than)\b"
 )
 _FILTER = re.compile(
     r"content[_ ](filter|policy|management)|blocked by policy|safety (system|filter)"
@@ -153,8 +187,10 @@ _NO_MODEL = re.compile(
 )
 _BLIND = re.compile(
     r"(image|vision|multimodal|picture)s?\b[^.]{0,30}\bnot support"
-    r"|does not support[^.]{0,30}(image|vision|multimodal)"
+    r"|does not support[^.]{0,30}(image|vision|multimodal)|required for image input"
 )
+_NO_PATH = re.compile(r"unexpected endpoint")
+_SOMETHING = re.compile(r"\bmodels?\b|endpoints|deployment|provider")
 _BAD_KEY = re.compile(
     r"(invalid|incorrect|not valid|missing)[^.]{0,20}api[ _-]?key|api[ _-]?key not"
 )
@@ -166,11 +202,13 @@ def failure_kind(status: int, error: ErrorBody) -> FailureKind:
     >>> failure_kind(429, ErrorBody(code="insufficient_quota"))
     'quota'
     """
+    if _TOO_LARGE.search(error.words):
+        return "context_length"  # for all tokens of a minute, so that waiting is in vain
     for word in (error.code.lower(), error.type.lower()):
         if word in _BY_CODE:
             return _BY_CODE[word]
-    if status == 429:
-        return "quota" if _QUOTA.search(error.words) else "rate_limit"
+    if status in (403, 429) and _QUOTA.search(error.words):
+        return "quota"
     if status == 403:
         return "content_filter" if _FILTER.search(error.words) else "auth"
     if status in _BY_STATUS:
@@ -179,7 +217,11 @@ def failure_kind(status: int, error: ErrorBody) -> FailureKind:
         return _breakdown_kind(error.words)
     if status >= 400:
         return _refusal_kind(error.words)
-    return "unknown_model" if status >= 300 else "bad_reply"
+    if status >= 300:
+        return "unknown_model"
+    # An error without any status: its words may say that a second try is in vain.
+    kind = _refusal_kind(error.words)
+    return "bad_reply" if kind == "bad_parameter" else kind
 
 
 def _breakdown_kind(words: str) -> FailureKind:
@@ -197,7 +239,7 @@ def _refusal_kind(words: str) -> FailureKind:
         return "content_filter"
     if _BAD_KEY.search(words):
         return "auth"
-    if _NO_MODEL.search(words):
+    if _NO_MODEL.search(words) or _NO_PATH.search(words):
         return "unknown_model"
     return "quota" if _QUOTA.search(words) else "bad_parameter"
 
@@ -335,31 +377,53 @@ def read_failure(refusal: Refusal, *, url: str, secrets: Iterable[str] = ()) -> 
         # Gateways pass on the status of the server behind them in a body of status 200.
         status = int(error.code)
     kind = failure_kind(status, error)
+    wait_s = retry_after_s(refusal.headers)
+    if kind == "rate_limit":
+        kind, wait_s = _weigh_limit(refusal.body, wait_s)
     said = error.message or _phrase(status)
     hint = _hint(refusal, error, url)
     return CallFailure(
         kind=kind,
         message=one_line(f"HTTP {status}: {hint}{said}", secrets),
         status=status,
-        retry_after_s=retry_after_s(refusal.headers),
+        retry_after_s=wait_s,
         latency_s=refusal.latency_s,
     )
+
+
+def _weigh_limit(body: bytes, wait_s: float | None) -> tuple[FailureKind, float | None]:
+    """Whether a limit is one of a moment or of a day, and the wait in seconds that it demands."""
+    text = body[:LONGEST_PAGE].decode("utf-8", "replace")
+    is_long = wait_s is None or wait_s > MAX_RETRY_AFTER_S
+    delay = _DELAY.search(text)
+    if wait_s is None and delay is not None:
+        wait_s = float(delay[1])
+    return "quota" if is_long and _DAILY.search(text.lower()) else "rate_limit", wait_s
 
 
 def _hint(refusal: Refusal, error: ErrorBody, url: str) -> str:
     """What to do, where the status alone shows that the address is wrong."""
     place = public_url(url)
     if 300 <= refusal.status < 400:
-        target = public_url(refusal.headers.get("Location", "another place"))
+        location = refusal.headers.get("Location", "")
+        target = public_url(urljoin(url, location)) if location else "another place"
         return f"{place} sends on to {target}; use that as the URL. "
-    if refusal.status == 405 or (refusal.status == 404 and not _names_model(error)):
+    if refusal.status == 407:
+        return "the proxy that the environment names wants a user and a password. "
+    if refusal.status == 413 and not _TOO_LARGE.search(error.words):
+        return "too large for the server or a proxy before it (--max-pixels shrinks pictures). "
+    if refusal.status == 405 or _is_nowhere(refusal.status, error):
         end = "" if "/v1" in place else " (does the URL lack /v1?)"
         return f"nothing answers at {place}{end}. "
     return ""
 
 
-def _names_model(error: ErrorBody) -> bool:
-    return error.code == "model_not_found" or "model" in error.message.lower()
+def _is_nowhere(status: int, error: ErrorBody) -> bool:
+    """Whether nothing is served at an address: a 404 that says so little, or LM Studio's 200."""
+    words = error.message.lower()
+    if status == 404:
+        return not error.code.lower().endswith("notfound") and not _SOMETHING.search(words)
+    return status == 200 and _NO_PATH.search(words) is not None
 
 
 def _phrase(status: int) -> str:

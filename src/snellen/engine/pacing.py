@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from snellen.client.failures import MAX_RETRY_AFTER_S
 from snellen.errors import SettingsError
 from snellen.records import CallFailure, Image, Request, Usage
 from snellen.settings import Endpoint
 
 BASE_DELAY_S = 0.5
 MAX_DELAY_S = 30.0
-# An endpoint that asks for a longer wait than this has closed for the day.
-MAX_RETRY_AFTER_S = 600.0
 ASSUMED_COMPLETION_TOKENS = 4096
 PICTURE_TOKENS = 4096
 
@@ -141,7 +140,7 @@ def cost_usd(usage: Usage, endpoint: Endpoint) -> float | None:
         return None
     if usage.prompt is None or usage.completion is None:
         return None
-    cached = usage.cached or 0
+    cached = min(usage.cached or 0, usage.prompt)
     cached_price = endpoint.price_cached_in_usd
     if cached_price is None:
         cached_price = endpoint.price_in_usd

@@ -63,8 +63,8 @@ def hopeless(endpoint: Endpoint, failure: CallFailure) -> EndpointError:
     """A failure that no further call can mend."""
     hints = {
         "auth": "check the key: --api-key-env or --judge-key-env names the variable that holds it",
-        "quota": "the account has no credit left; the run goes on from here when it has",
-        "unknown_model": "check the name; `snellen endpoint URL` lists the models that are there",
+        "quota": "credit or the day's quota is used up; the same command goes on from here later",
+        "unknown_model": "check URL and name; `snellen endpoint URL` lists the models that it has",
     }
     return EndpointError(
         f"{endpoint.name} at {endpoint.url}: {failure.message}",
