@@ -116,6 +116,24 @@ def test_given_replies_ask_nobody() -> None:
     assert failed_reason(missing) == "model_no_reply"
 
 
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("<think>A cat?</think>\nA bus.", ("A bus.", "A cat?", "ok")),
+        ("A cat?</think>A bus.", ("A bus.", "A cat?", "ok")),
+        ("<think>A cat?</think>", ("", "A cat?", "thought_only")),
+        ("<think>A cat, or", ("", "A cat, or", "thought_only")),
+        ("A bus with a <think> sign.", ("A bus with a <think> sign.", None, "ok")),
+    ],
+)
+def test_given_replies_are_read_as_those_of_an_endpoint(
+    text: str, row: tuple[str, str | None, str]
+) -> None:
+    """No judge sees the thoughts that other tools keep in a reply, and no token of them counts."""
+    found = given_rows({"a": text})["a", 0]
+    assert (found.reply, found.reasoning, found.status) == row
+
+
 ITEMS = tuple(Item(name, (), ()) for name in ("a", "b", "c", "d"))
 
 

@@ -25,7 +25,7 @@ from snellen.records import (
     Request,
     Usage,
 )
-from snellen.replies import Parsed, blank_reason
+from snellen.replies import Parsed, blank_reason, split_thinking
 
 R = TypeVar("R")
 Flow = Generator[Any, Any, R]
@@ -166,12 +166,19 @@ def _add(a: int | None, b: int | None) -> int | None:
 
 
 def given_rows(replies: Mapping[str, str]) -> dict[tuple[str, int], ReplyRow]:
-    """Replies that exist, as rows; a blank one keeps the reason why it is blank.
+    """Replies that exist, as rows: thoughts apart, and the reason why a blank one is blank.
 
     >>> given_rows({"cat": " "})[("cat", 0)].status
     'empty'
+    >>> given_rows({"cat": "<think>Stripes?</think>A cat."})[("cat", 0)].reply
+    'A cat.'
     """
-    return {(name, 0): reply_row(Reply(text), name) for name, text in replies.items()}
+    return {(name, 0): _given_row(name, text) for name, text in replies.items()}
+
+
+def _given_row(name: str, text: str) -> ReplyRow:
+    thought, rest = split_thinking(text)
+    return reply_row(Reply(rest, reasoning=thought), name)
 
 
 def match_given(items: Sequence[Item], given: Given | None) -> tuple[str, ...]:
