@@ -106,6 +106,17 @@ def test_names_are_compared_without_case(runs):
     assert found.notes == ("rated, but without a run: unseen",)
 
 
+def test_runs_that_were_measured_otherwise_are_named(runs):
+    """A run under another prompt or with other options is told, as are ratings all alike."""
+    other = replace(runs[1].spec, options={"one_a_call": True})
+    found = align_runs([runs[0], replace(runs[1], spec=other), runs[2]], RATINGS)
+    said = "fair was not measured like good: other option one-rubric-a-call"
+    assert said in found.notes
+    level = align_runs(runs, dict.fromkeys(["good", "fair", "poor"], 1000.0))
+    assert "all ratings are equal: nothing can go with them" in level.notes
+    assert all(math.isnan(row.pearson.value) for row in level.rows)
+
+
 def test_wrong_names_are_told(runs):
     """With too few rated models the error names the unrated runs and the ratings without a run."""
     with pytest.raises(UsageError) as caught:
@@ -182,6 +193,7 @@ def test_overlap_is_in_the_same_table(runs):
         ("r.csv", "Rating,Model\n1200,a\n1100.5,b\n"),
         ("r.csv", "a,1200\nb,1100.5\n"),
         ("r.csv", "model;elo\na;1200\nb;1100.5\n"),
+        ("r.csv", 'model,notes,elo\r\na,"two\nlines",1200\r\nb,"and\u2028one",1100.5\r\n'),
         ("r.tsv", "model\trating\na\t1200\nb\t1100.5\n"),
         ("r.json", '{"a": 1200, "b": 1100.5}'),
         ("r.json", '[{"name": "a", "score": 1200}, {"Model": "b", "rating": 1100.5}]'),

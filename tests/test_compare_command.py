@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 from tests.compared_runs import (
     PROMPTS,
     a_run,
@@ -18,6 +19,7 @@ from tests.compared_runs import (
 
 from snellen.__main__ import main
 from snellen.analysis.comparison_tables import roughly
+from snellen.cli import cli
 from snellen.results import Party
 from snellen.stats.simulation import Captioner, simulate_rivals
 
@@ -214,3 +216,26 @@ def test_what_would_settle_a_tiny_difference_is_told_roughly():
     assert told == [
         "about 1", "about 42", "about 140", "about 3,500", "about 100,000", "over 100,000",
     ]  # fmt: skip
+
+
+def test_a_leaderboard_says_which_runs_do_not_belong_beside_the_others(tmp_path):
+    """`show` names runs on other items or under another parser; controls say it themselves."""
+    items = reading_items([2, 2, 2])
+    base = a_run(items, [{("image0", "image0-0"): "A", ("image1", "image1-1"): "B"}], name="base")
+    made = {
+        "base": base,
+        "cut": a_run(items[:2], [{("image0", "image0-0"): "B"}], name="cut"),
+        "strict": varied(base, model=Party("strict"), options={"parser": "official"}),
+        "blind": varied(base, model=Party("b"), options={"control": "blind"}),
+        "alike": varied(base, model=Party("alike")),
+    }
+    folders = [str(write_run(run, tmp_path / name)) for name, run in made.items()]
+    shown = CliRunner().invoke(cli, ["show", *folders])
+    assert shown.exit_code == 0, shown.output
+    told = [line.strip() for line in shown.output.splitlines() if "was not measured like" in line]
+    assert told == [
+        "strict was not measured like base: other option parser",
+        "cut was not measured like base: other items",
+    ]
+    counts = shown.output.partition("What was scored")[2]
+    assert "b (blind)" in counts

@@ -247,7 +247,7 @@ def counts_table(runs: Sequence[Run]) -> Table:
         cost = summary.usage.get("cost_usd")
         rows.append(
             (
-                run.name,
+                label_of(run),
                 f"{counts.scored}/{counts.probes}",
                 _reasons(counts.unscored_by_reason),
                 _reasons(counts.scored_by_reason),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from snellen.analysis.comparability import NamedSpec, unlike
 from snellen.analysis.judging import check_same_items
 from snellen.analysis.overlap import MEASURES, Pairs
 from snellen.analysis.overlap import TITLES as OVERLAP_TITLES
@@ -226,6 +227,9 @@ def _unmatched(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterab
 
 def _notes(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[str]:
     yield from _unmatched(runs, external, matched)
+    yield from unlike([NamedSpec(run.name, run.spec) for run in runs if run.name in matched])
+    if len(set(matched.values())) == 1:
+        yield "all ratings are equal: nothing can go with them"
     if any(run.spec.judge.fidelity == "low" for run in runs):
         yield "low fidelity: the embedded judge's scores are not evidence about people's ratings"
 

@@ -88,6 +88,19 @@ def check_comparable(runs: Sequence[NamedSpec], *, across: Collection[str]) -> t
     return tuple(lifted)
 
 
+def unlike(runs: Sequence[NamedSpec]) -> list[str]:
+    """A line for each run whose numbers do not belong beside the first's, with what differs."""
+    lines = []
+    for other in runs[1:]:
+        found = [change.what for change in changes(runs[0].spec, other.spec)]
+        if runs[0].spec.items.keys() != other.spec.items.keys():
+            found.insert(0, "items")
+        if found:
+            what = ", ".join(dict.fromkeys(found))
+            lines.append(f"{other.name} was not measured like {runs[0].name}: other {what}")
+    return lines
+
+
 def _refusal(first: str, second: str, refused: Sequence[Change]) -> ComparisonError:
     worst = refused[0]
     message = f"{first} and {second} differ in {worst.what}: `{worst.first}` and `{worst.second}`"

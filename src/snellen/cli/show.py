@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from snellen.results import Run
     from snellen.tables import Table
 
@@ -60,8 +63,10 @@ def command(
     from snellen.results import find_runs, load_run
 
     loaded = [load_run(path) for path in find_runs(runs)]
+    # Once: the summary of a run that has not ended is computed anew each time.
+    loaded = [replace(run, summary=tables.summary_of(run)) for run in loaded]
     if as_json:
-        print_json([tables.summary_of(run) for run in loaded])
+        print_json([run.summary for run in loaded])
         return
     put = (lambda t: click.echo(tables.to_markdown(t))) if markdown else print_table
 
@@ -71,7 +76,7 @@ def command(
     for _, group in groupby(sorted(loaded, key=key), key=key):
         same = list(group)
         shown = named_apart(same)
-        put(tables.leaderboard(shown))
+        put(_leaderboard(shown))
         if len(same) == 1:
             put(tables.readings(shown[0]))
         for run in shown:
@@ -90,6 +95,21 @@ def command(
     if studies:
         for table in _judge_studies(loaded):
             put(table)
+
+
+def _leaderboard(runs: Sequence[Run]) -> Table:
+    """The leaderboard, with a line for each run that does not belong beside its first."""
+    from snellen import tables
+    from snellen.analysis.comparability import NamedSpec, unlike
+
+    found = tables.leaderboard(runs)
+    # A control is marked as one; it is meant to differ.
+    named = [
+        NamedSpec(tables.label_of(run), run.spec)
+        for run in tables.ranked(runs)
+        if not run.spec.options.get("control")
+    ]
+    return replace(found, notes=(*found.notes, *unlike(named))) if named else found
 
 
 def _studies(runs: list[Run], figures: str | None) -> list[Table]:
