@@ -447,6 +447,23 @@ class TestResume:
         assert len(load_run(out).verdicts) == 40
         assert len(load_run(out).replies) == 6
 
+    @pytest.mark.parametrize("name", ["run.json", "summary.json"])
+    def test_a_damaged_description_says_how_to_go_on(
+        self, benchmark: Path, undisturbed: Path, out: Path, name: str
+    ) -> None:
+        """And what it says is true: without the file, the same command repeats no call."""
+        with serve() as server:
+            evaluate(benchmark, server.url, out)
+            before = len(chats(server))
+            (out / name).write_bytes((out / name).read_bytes()[:-30])
+            with pytest.raises(RunFolderError, match=name) as caught:
+                load_run(out)
+            assert "delete it and give the same command again" in caught.value.hint
+            (out / name).unlink()
+            evaluate(benchmark, server.url, out, cache=False)
+            assert len(chats(server)) == before
+        assert numbers(out) == numbers(undisturbed)
+
     def test_rows_in_another_order_and_more_of_them_go_on(
         self, benchmark: Path, tmp_path: Path, out: Path
     ) -> None:

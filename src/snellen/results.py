@@ -228,8 +228,8 @@ def _read_json(file: Path, kind: type[T]) -> T:
     except msgspec.MsgspecError as error:
         raise RunFolderError(
             f"{file} cannot be read: {error}",
-            hint="it was changed by hand or by another program; the run can be started again "
-            "on the same folder, which rebuilds summary.json",
+            hint="it was changed by hand or by another program; delete it and give the same "
+            "command again, which writes it anew and repeats no call",
         ) from error
 
 
