@@ -2,14 +2,20 @@
 
 import asyncio
 import base64
+import contextlib
+import shutil
 import socket
+import ssl
+import subprocess
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from aiohttp import web
 from tests.fakes.fast_server import FastServer
-from tests.fakes.server import Behaviour, FakeServer, picture_uris, text_of
+from tests.fakes.server import Behaviour, FakeServer, completion, picture_uris, text_of
 
 from snellen.client.http import (
     CallableModel,
@@ -205,6 +211,55 @@ def test_no_tls_there():
     assert isinstance(failure, CallFailure)
     assert failure.kind == "connection"
     assert "https://127.0.0.1" in failure.message
+    assert "does the server speak http, not https?" in failure.message
+
+
+@pytest.fixture
+def distrusted(tmp_path) -> Iterator[str]:
+    """The URL of a server whose certificate nobody has signed."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    make = "openssl req -x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -subj /CN=h"
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*make.split(), *files], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def shake_hands() -> None:
+            with contextlib.suppress(OSError), server.accept()[0] as met:
+                context.wrap_socket(met, server_side=True).close()
+
+        thread = threading.Thread(target=shake_hands)
+        thread.start()
+        yield f"https://127.0.0.1:{server.getsockname()[1]}/v1"
+        thread.join()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate")
+def test_a_certificate_that_is_not_trusted(distrusted):
+    """A self-signed certificate is named as such, with the way to trust it."""
+    failure = call(distrusted)
+    assert isinstance(failure, CallFailure)
+    assert failure.kind == "connection"
+    assert "self-signed certificate" in failure.message
+    assert "SSL_CERT_FILE" in failure.message
+
+
+def test_what_never_went_out_is_told_apart(closed_port):
+    """A refused connection cannot have cost anything; one that breaks off can."""
+    with FakeServer(behaviour=Behaviour(schedule=["reset", "cut", "500"])) as server:
+        broken = [call(server.url) for _ in range(3)]
+    assert [failure.was_sent for failure in broken] == [True, True, True]
+    assert call(f"http://127.0.0.1:{closed_port}/v1").was_sent is False
+
+
+def test_long_headers():
+    """Headers of more than 8 kB, as gateways send them, cost no reply."""
+    long = web.json_response(completion({"content": "Red."}), headers={"x-policy": "a" * 20_000})
+    with FakeServer(lambda body: long) as server:
+        reply = call(server.url)
+    assert isinstance(reply, Reply)
+    assert reply.text == "Red."
 
 
 def test_no_such_host():
@@ -442,7 +497,7 @@ def test_base_urls(written, base):
 
 
 @pytest.mark.parametrize(
-    "written", ["localhost:8000/v1", "h", "", "ftp://h", "http://", "http://[h"]
+    "written", ["localhost:8000/v1", "h", "", "ftp://h", "http://", "http://[h", "http://a..b/v1"]
 )
 def test_what_is_no_url(written):
     """A URL without scheme or host is refused with an example."""
@@ -470,12 +525,65 @@ def test_proxies_come_from_the_environment(monkeypatch):
     """A call to another host goes through the proxy that the environment names."""
     with FakeServer("through the proxy") as server:
         for name in ("http_proxy", "HTTP_PROXY"):
-            monkeypatch.setenv(name, server.url.removesuffix("/v1"))
+            place = server.url.removesuffix("/v1").removeprefix("http://")
+            monkeypatch.setenv(name, f"http://me:secret@{place}")
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
         reply = call("http://snellen.invalid/v1")
     assert isinstance(reply, Reply)
     assert reply.text == "through the proxy"
+    pair = base64.b64encode(b"me:secret").decode()
+    headers = {name.lower(): value for name, value in server.requests[0].headers.items()}
+    assert headers["proxy-authorization"] == f"Basic {pair}"
+    assert headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_proxy_never_sees_the_key(monkeypatch):
+    """What a tunnel is asked for with holds the proxy's password and nothing of the endpoint's."""
+    seen: list[bytes] = []
+
+    def refuse() -> None:
+        with server.accept()[0] as met:
+            seen.append(met.recv(65536))
+            met.sendall(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        for name in ("https_proxy", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, f"http://me:secret@127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        failure = call("https://snellen.invalid/v1", headers={"api-key": KEY})
+        thread.join()
+    assert seen[0].startswith(b"CONNECT snellen.invalid:443")
+    assert KEY.encode() not in seen[0]
+    assert base64.b64encode(b"me:secret") in seen[0]
+    assert isinstance(failure, CallFailure)
+    assert (failure.kind, failure.status) == ("auth", 407)
+    assert "the proxy that the environment names" in failure.message
+
+
+def test_a_proxy_that_is_not_there(monkeypatch, closed_port):
+    """The message names the proxy, without its password: the endpoint is not to blame."""
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, f"http://me:secret@127.0.0.1:{closed_port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    failure = call("http://snellen.invalid/v1")
+    assert isinstance(failure, CallFailure)
+    assert f"proxy http://127.0.0.1:{closed_port}" in failure.message
+    assert "secret" not in failure.message
+
+
+@pytest.mark.parametrize("named", ["socks5://127.0.0.1:9", "http://[h"])
+def test_a_proxy_that_cannot_be_used(monkeypatch, named):
+    """It is refused before any call, with the way out."""
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, named)
+    with pytest.raises(SettingsError, match="the proxy for http") as caught:
+        ChatClient(endpoint_at("http://snellen.invalid/v1"))
+    assert "no_proxy" in caught.value.hint
 
 
 def run_once(caller, request=ASK, pictures=()):

@@ -706,6 +706,13 @@ class TestBudget:
         assert scheduler.error is not None
         assert len(client.seen) <= 0.1 / 0.01 + 4
 
+    def test_calls_that_never_went_out_cost_nothing(self) -> None:
+        """A server that is down for a while uses up no money."""
+        client = ScriptedClient(failing("connection", 2, was_sent=False))
+        options = DriveOptions(max_cost_usd=0.1, retry=FAST.retry)
+        scheduler, _ = drive(bind(client, **PRICES, concurrency=1), some(15), options=options)
+        assert (scheduler.error, len(client.seen)) == (None, 45)
+
 
 class TestRates:
     def test_requests_a_minute_are_kept(self) -> None:

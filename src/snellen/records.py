@@ -158,6 +158,7 @@ class CallFailure:
     """A call that has no reply. `message` is one line, without keys or pictures.
 
     `retry_after_s` is the wait that the endpoint demands, in seconds. `attempts` counts the tries.
+    `was_sent` is False where the request cannot have reached the endpoint, hence cost nothing.
     """
 
     kind: FailureKind
@@ -166,6 +167,7 @@ class CallFailure:
     retry_after_s: float | None = None
     attempts: int = 1
     latency_s: float = 0.0
+    was_sent: bool = True
 
 
 Answer = Reply | CallFailure

@@ -8,6 +8,7 @@ import errno
 import inspect
 import io
 import os
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,7 @@ SPARE_CONNECTIONS = 4
 LARGE_BODY = 1 << 20
 # Common servers close idle connections after 5 s; to reuse one just then loses the call.
 IDLE_S = 4.0
+LONGEST_HEADER = 1 << 16  # bytes; gateways send policies and cookies of more than the usual 8 kB
 TEACHING_STATUSES = frozenset({400, 404, 415, 422, 501})
 
 
@@ -80,6 +82,7 @@ def chat_url(url: str) -> str:
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")
     except ValueError:
         usable = False
     if not usable:
@@ -135,13 +138,14 @@ class ChatClient:
         self._base = URL(chat_url(endpoint.url))
         self._chat = self._at("chat/completions")
         self._params = _merged_params({}, endpoint)
-        self._headers = _headers_of(endpoint)
-        self._secrets = secrets_of(endpoint.key, endpoint.url, self._headers)
+        self._proxy, pass_by = _proxy_for(self._base)
+        self._proxy_headers = pass_by if self._base.scheme == "https" else None
+        self._headers = _headers_of(endpoint) | (pass_by if self._base.scheme == "http" else {})
+        self._secrets = secrets_of(endpoint.key, endpoint.url, self._headers | pass_by)
         self._secret_bytes = [s.encode() for s in self._secrets if _is_unmistakable(s)]
         self._soft = frozenset(endpoint.soft_params) - endpoint.params.keys()
         self._dialect = Dialect()
         self._knows_soft = not self._soft
-        self._proxy = _proxy_for(self._base)
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -215,13 +219,19 @@ class ChatClient:
     async def _exchange(
         self, method: str, url: URL, body: bytes | None = None
     ) -> bytes | Refusal | CallFailure:
+        # The headers go with each request: aiohttp would show those of a session to the proxy.
         session = self._open()
         # aiohttp warns of large bodies unless they come as a file.
         data = io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
-        proxy, proxy_auth = self._proxy
         try:
             async with session.request(
-                method, url, data=data, allow_redirects=False, proxy=proxy, proxy_auth=proxy_auth
+                method,
+                url,
+                data=data,
+                headers=self._headers,
+                allow_redirects=False,
+                proxy=self._proxy,
+                proxy_headers=self._proxy_headers,
             ) as response:
                 received = await response.read()
         except (aiohttp.ClientError, OSError) as error:
@@ -238,15 +248,26 @@ class ChatClient:
         place = public_url(str(self._base))
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             wait_s = self.endpoint.connect_timeout_s
-            return self._failure("connection", f"no connection to {place} within {wait_s:g} s")
+            return self._unsent(f"no connection to {place} within {wait_s:g} s")
         if isinstance(error, TimeoutError):
             wait_s = self.endpoint.timeout_s
             return self._failure("timeout", f"no whole reply from {place} within {wait_s:g} s")
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            refusal = Refusal(error.status, b"", error.headers or {})
+            return read_failure(refusal, url=place, secrets=self._secrets)
         if isinstance(error, aiohttp.ClientResponseError):
-            return self._failure("bad_reply", f"{place} does not speak HTTP: {error.message}")
+            said = f"{place} does not speak HTTP as it should: {error.message}"
+            return self._failure("bad_reply", said)
         if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
             return self._failure("connection", f"{place} broke off before its reply was whole")
-        return self._failure("connection", f"no connection to {place}: {_reason(error)}")
+        if isinstance(error, aiohttp.ClientProxyConnectionError):
+            place = f"{place} by the proxy {self._proxy} that the environment names"
+        said = f"no connection to {place}: {_reason(error)}"
+        is_met = not isinstance(error, aiohttp.ClientConnectorError)
+        return self._failure("connection", said) if is_met else self._unsent(said)
+
+    def _unsent(self, text: str) -> CallFailure:
+        return replace(self._failure("connection", text), was_sent=False)
 
     def _failure(self, kind: FailureKind, text: str, *, latency_s: float = 0.0) -> CallFailure:
         return CallFailure(kind, one_line(text, self._secrets), latency_s=latency_s)
@@ -315,8 +336,9 @@ class ChatClient:
                 timeout=aiohttp.ClientTimeout(
                     total=endpoint.timeout_s, sock_connect=endpoint.connect_timeout_s
                 ),
-                headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                max_line_size=LONGEST_HEADER,
+                max_field_size=LONGEST_HEADER,
             )
         return self._session
 
@@ -373,8 +395,8 @@ def _headers_of(endpoint: Endpoint) -> dict[str, str]:
     if endpoint.key:
         headers["authorization"] = f"Bearer {endpoint.key}"
     elif parts.username is not None:
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        user, password = unquote(parts.username), unquote(parts.password or "")
+        headers["authorization"] = _basic(user, password)
     headers |= {name.lower(): value for name, value in endpoint.headers.items()}
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
@@ -386,35 +408,57 @@ def _headers_of(endpoint: Endpoint) -> dict[str, str]:
     return headers
 
 
-def _proxy_for(url: URL) -> tuple[URL | None, aiohttp.BasicAuth | None]:
-    """The proxy that the environment names for a URL, asked once.
+def _proxy_for(url: URL) -> tuple[URL | None, dict[str, str]]:
+    """The proxy that the environment names for a URL, and the header that it wants; asked once.
 
     aiohttp's own `trust_env` asks again in a thread for every call. Nobody's proxy can reach this
     machine's loopback, whatever the environment says.
     """
     host = url.host or ""
     if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass(host):
-        return None, None
+        return None, {}
     named = getproxies().get(url.scheme)
     if not named:
-        return None, None
-    proxy = URL(named if "://" in named else f"http://{named}")
+        return None, {}
+    hint = "name an HTTP proxy, or put the endpoint's host into no_proxy"
+    try:
+        proxy = URL(named if "://" in named else f"http://{named}")
+    except ValueError as error:
+        message = f"the proxy for {url.scheme} that the environment names is no URL"
+        raise SettingsError(message, hint=hint) from error
     if proxy.scheme not in ("http", "https"):
         raise SettingsError(
-            f"the proxy for {url.scheme} is of the kind `{proxy.scheme}`",
-            hint="name an HTTP proxy, or put the endpoint's host into no_proxy",
+            f"the proxy for {url.scheme} is of the kind `{proxy.scheme}`", hint=hint
         )
-    auth = aiohttp.BasicAuth(proxy.user, proxy.password or "") if proxy.user else None
-    return proxy.with_user(None), auth
+    if not proxy.user:
+        return proxy, {}
+    return proxy.with_user(None), {"proxy-authorization": _basic(proxy.user, proxy.password or "")}
+
+
+def _basic(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def _reason(error: Exception) -> str:
     """Why there is no connection, in the system's words where it has some."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return _distrust(error.certificate_error)
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, ssl.SSLError):  # whose numbers are not the system's
+        reason = (cause.reason or str(cause)).replace("_", " ").lower()
+        return f"TLS: {reason} (does the server speak http, not https?)"
     number = cause.errno if isinstance(cause, OSError) else None
     if number is not None and number in errno.errorcode:
         return os.strerror(number)
     return getattr(cause, "strerror", None) or str(cause) or type(error).__name__
+
+
+def _distrust(error: Exception) -> str:
+    said = getattr(error, "verify_message", "") or str(error)
+    return (
+        f"its certificate is not trusted: {said.rstrip('.')} (the variable SSL_CERT_FILE names a"
+        " file of certificates that are)"
+    )
 
 
 Function = Callable[[list[dict[str, Any]]], "str | Reply | Awaitable[str | Reply]"]

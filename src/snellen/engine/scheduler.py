@@ -436,7 +436,7 @@ class Scheduler:
             self.meter.roles[role].count(answer, cost)
             self._budget.settle(job.reserved, cost)
         else:
-            charged = answer.kind in MAYBE_CHARGED
+            charged = answer.kind in MAYBE_CHARGED and answer.was_sent
             self._budget.settle(job.reserved, None if charged else 0.0)
         job.reserved = 0.0
 
