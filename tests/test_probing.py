@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from tests.fakes.server import Behaviour, FakeServer, picture_uris, text_of
 
 from snellen.client.probing import EndpointReport, describe_scaling, probe_endpoint
+from snellen.client.wire import is_listed
 from snellen.settings import Endpoint
 
 LEGIBLE_PX = 24
@@ -219,3 +220,23 @@ def test_the_url_is_shown_without_credentials():
     with FakeServer("ok") as server:
         url = server.url.replace("//", "//me:pa55word@")
         assert "pa55word" not in repr(asyncio.run(probe_endpoint(Endpoint("e", url, "fake"))))
+
+
+def test_without_a_name_the_only_model_is_asked():
+    """One that is listed alone is asked; of several the list is shown; none is said to be none."""
+    with FakeServer("yes", Behaviour(models=("only",))) as server:
+        report = asyncio.run(probe_endpoint(Endpoint("e", server.url, "")))
+    assert (report.model, report.answers) == ("only", True)
+    assert any("only" in note for note in report.notes)
+    with FakeServer("yes", Behaviour(models=("a", "b"))) as server:
+        report = asyncio.run(probe_endpoint(Endpoint("e", server.url, "")))
+        assert server.calls["/v1/chat/completions"] == 0
+    assert (report.answers, report.models) == (False, ("a", "b"))
+    assert "a, b" in report.hint
+
+
+def test_a_model_is_known_by_its_short_name():
+    """`models/NAME` and `NAME:latest` in a list are NAME."""
+    for listed in ("models/m", "m:latest", "m"):
+        assert is_listed("m", [listed])
+    assert not is_listed("m", ["m2", "models/m2"])

@@ -266,12 +266,17 @@ class TestStops:
         assert finished.error.kind == "unknown_model"
         assert any("does not list `nobody`" in notice for notice in finished.notices)
 
-    def test_a_key_that_may_only_chat_is_let_pass(self, benchmark: Path, out: Path) -> None:
-        """A list that is refused for want of rights says nothing about the key."""
+    @pytest.mark.parametrize(
+        "said", ["Missing scopes: api.model.read", "x-api-key header is required"]
+    )
+    def test_a_key_that_may_only_chat_is_let_pass(
+        self, benchmark: Path, out: Path, said: str
+    ) -> None:
+        """A list that is refused for want of rights or its own header says nothing of the key."""
         from aiohttp import web
 
         async def refuse(self: FakeServer, http: web.Request) -> web.Response:
-            return error_response(401, "Missing scopes: api.model.read")
+            return error_response(401, said)
 
         server = serve()
         server._models = refuse.__get__(server)  # type: ignore[method-assign]

@@ -137,11 +137,26 @@ def test_a_name_without_an_address_lists_the_names_that_have_one(tmp_path: Path)
     assert "named there: a" in caught.value.hint
 
 
-def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_a_variable_that_is_not_set_is_named(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
     """Its name, and how to set it."""
     monkeypatch.delenv("MY_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MY_KEY", value)
     with pytest.raises(SettingsError, match="the variable MY_KEY"):
         endpoint_of(EndpointWish("a", "http://127.0.0.1:1", key_env="MY_KEY"), Settings())
+
+
+def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither from a variable nor as it was typed."""
+    monkeypatch.setenv("MY_KEY", " sk-1 \n")
+    for wish in (
+        EndpointWish("a", "http://127.0.0.1:1", key_env="MY_KEY"),
+        EndpointWish("a", "http://127.0.0.1:1", key="sk-1\n"),
+    ):
+        assert endpoint_of(wish, Settings()).key == "sk-1"
 
 
 def test_no_key_shows_in_what_is_printed() -> None:

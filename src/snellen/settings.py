@@ -157,7 +157,7 @@ def endpoint_of(wish: EndpointWish, settings: Settings) -> Endpoint:
         name=wish.name,
         url=url,
         model=table.model or wish.name,
-        key=wish.key or _key(wish.key_env or table.key_env),
+        key=wish.key.strip() or _key(wish.key_env or table.key_env),
         params={**table.params, **wish.params},
         headers=table.headers,
         timeout_s=table.timeout_s,
@@ -179,13 +179,13 @@ def endpoint_of(wish: EndpointWish, settings: Settings) -> Endpoint:
 def _key(variable: str) -> str:
     if not variable:
         return ""
-    key = os.environ.get(variable, "")
+    key = os.environ.get(variable, "").strip()
     if not key:
         raise SettingsError(
-            f"the variable {variable} that should hold the key is not set",
+            f"the variable {variable} that should hold the key is not set, or empty",
             hint=f"export {variable}=... in the shell that starts snellen",
         )
-    return key.strip()
+    return key
 
 
 def cache_folder() -> Path:

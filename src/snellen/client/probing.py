@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from snellen.client.failures import public_url
 from snellen.client.http import ChatClient
-from snellen.client.wire import LIMIT_NAMES
+from snellen.client.wire import LIMIT_NAMES, is_listed
 from snellen.keys import rng_for
 from snellen.media import Picture
 from snellen.records import RETRYABLE, Answer, CallFailure, Image, Message, Reply, Request
@@ -157,11 +157,14 @@ def describe_scaling(tokens: Mapping[int, int]) -> str:
 async def probe_endpoint(endpoint: Endpoint, *, seed: int = 0) -> EndpointReport:
     """What the endpoint can do. Makes about 20 calls, one after the other.
 
-    The endpoint's own parameters are sent with each. An endpoint that does not answer at all is
-    reported, not raised. Raises: SettingsError, for what cannot be sent.
+    The endpoint's own parameters are sent with each. Without a model, the only one in its list is
+    asked. An endpoint that does not answer at all is reported, not raised. Raises: SettingsError,
+    for what cannot be sent.
     """
     client = ChatClient(replace(endpoint, timeout_s=min(endpoint.timeout_s, CALL_TIMEOUT_S)))
     try:
+        if not endpoint.model:
+            return await _probe_only_model(client, seed)
         report = await _probe_text(client)
         if not report.answers:
             return report
@@ -175,6 +178,19 @@ async def probe_endpoint(endpoint: Endpoint, *, seed: int = 0) -> EndpointReport
         return replace(report, notes=client.dialect.notes(sent))
     finally:
         await client.close()
+
+
+async def _probe_only_model(client: ChatClient, seed: int) -> EndpointReport:
+    report = EndpointReport(public_url(client.endpoint.url), "")
+    listed = await client.list_models()
+    if isinstance(listed, CallFailure):
+        return replace(report, failure=listed.message, hint=_hint(listed, ()))
+    if len(listed) != 1:
+        known = f"the endpoint lists: {', '.join(listed[:10])}" if listed else "it lists none"
+        said = f"no model was named, and {len(listed)} are listed"
+        return replace(report, failure=said, hint=f"name one with --model; {known}", models=listed)
+    report = await probe_endpoint(replace(client.endpoint, model=listed[0]), seed=seed)
+    return replace(report, notes=(f"asked `{listed[0]}`, the only model there", *report.notes))
 
 
 async def _ask(
@@ -204,7 +220,7 @@ async def _probe_text(client: ChatClient) -> EndpointReport:
     report = EndpointReport(public_url(endpoint.url), endpoint.model)
     listed = await client.list_models()
     if isinstance(listed, tuple):
-        report = replace(report, models=listed, is_listed=endpoint.model in listed)
+        report = replace(report, models=listed, is_listed=is_listed(endpoint.model, listed))
     text = "Answer with the single word: yes"
     await _ask(client, text)
     answer = await _ask(client, text)

@@ -382,3 +382,13 @@ def is_named(words: str, name: str, value: Any = None) -> bool:
 
 def _names(words: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
+
+
+def is_listed(model: str, names: Sequence[str]) -> bool:
+    """Whether a model stands in an endpoint's list, also by the name that only the list uses.
+
+    >>> is_listed("gemini-x", ["models/gemini-x"]), is_listed("llava", ["llava:latest"])
+    (True, True)
+    """
+    known = {alias for name in names for alias in (name, name.removeprefix("models/"))}
+    return model in known or f"{model}:latest" in known

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from snellen.client.http import ChatClient
+from snellen.client.wire import is_listed
 from snellen.engine import stops
 from snellen.engine.scheduler import Binding, Scheduler
 from snellen.records import CallFailure
 
 LOOK_S = 3.0
-# Keys may be limited to chatting; that they must not list models says nothing.
-_LIMITED = re.compile(r"permission|scope", re.IGNORECASE)
+# Keys may be limited to chatting; that they must not list models says nothing. Anthropic's list
+# wants the key in another header than its chat.
+_LIMITED = re.compile(r"permission|scope|x-api-key", re.IGNORECASE)
 
 
 async def look_ahead(bindings: Mapping[str, Binding], scheduler: Scheduler) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ async def look_ahead(bindings: Mapping[str, Binding], scheduler: Scheduler) -> t
         if isinstance(answer, CallFailure):
             if answer.status == 401 and not _LIMITED.search(answer.message):
                 scheduler.stop(stops.hopeless(endpoint, answer))
-        elif answer and endpoint.model not in answer:
+        elif answer and not is_listed(endpoint.model, answer):
             notices[_not_listed(endpoint.model, endpoint.url, answer)] = None
     return tuple(notices)
 
