@@ -156,6 +156,9 @@ def test_the_worst_case_covers_what_a_call_can_cost() -> None:
     assert worst_cost_usd(ask("x"), PRICED, {}) > worst_cost_usd(
         ask("x"), PRICED, {"max_tokens": 9}
     )
+    for no_limit in (-1, 0, None, "many"):
+        unlimited = worst_cost_usd(ask("x"), PRICED, {"max_tokens": no_limit})
+        assert unlimited == worst_cost_usd(ask("x"), PRICED, {})
     picture = Image("a.png", "d", "a.png")
     assert estimate_tokens(ask(picture, "What is it?")) > 4096
 

@@ -83,6 +83,12 @@ def test_every_key_of_the_settings_page_is_read(tmp_path: Path) -> None:
         ("[models.x\n", "cannot be read", "TOML"),
         ("models = 3", "`models` is no table", "[models.NAME]"),
         ("[models]\nx = 3", "[models.x] is no table", "[models.NAME]"),
+        ("[models.x]\ntimeout_s = 0", "`timeout_s` is 0", "above 0"),
+        ("[models.x]\nconcurrency = -3", "`concurrency` is -3", "above 0"),
+        ("[models.x]\nrequests_per_minute = 0", "`requests_per_minute` is 0", "above 0"),
+        ("[models.x]\ntokens_per_minute = nan", "`tokens_per_minute` is nan", "above 0"),
+        ("[models.x]\nprice_in_usd = -1", "`price_in_usd` is -1", "at least 0"),
+        ("[models.x]\nprice_out_usd = inf", "`price_out_usd` is inf", "at least 0"),
     ],
 )
 def test_a_wrong_file_is_one_error_that_names_the_place(
@@ -94,6 +100,12 @@ def test_a_wrong_file_is_one_error_that_names_the_place(
     assert found in caught.value.message
     assert "mine.toml" in caught.value.message
     assert hint in caught.value.hint
+
+
+def test_free_of_charge_and_a_mark_at_the_start(tmp_path: Path) -> None:
+    """A price of 0 is a price, and an editor's mark before the text is no part of it."""
+    settings = load_settings(written(tmp_path, "\ufeff[models.x]\nprice_in_usd = 0\n"))
+    assert settings.models["x"].price_in_usd == 0
 
 
 def test_a_file_that_is_not_there_is_an_error_only_when_it_was_named(

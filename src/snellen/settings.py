@@ -74,6 +74,16 @@ class ModelSettings:
     params: dict[str, Any] = field(default_factory=dict)
 
 
+_ABOVE_ZERO = (
+    "timeout_s",
+    "connect_timeout_s",
+    "concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
+)
+_PRICES = ("price_in_usd", "price_cached_in_usd", "price_out_usd")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """A whole `snellen.toml`: named models."""
@@ -91,7 +101,7 @@ def load_settings(path: str | Path | None = None) -> Settings:
     if path is None and not file.exists():
         return Settings()
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        raw = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(
             f"{file} cannot be read: {error}", hint="it must be a TOML file in UTF-8"
@@ -110,11 +120,20 @@ def _model(entry: Any, where: str) -> ModelSettings:
         raise SettingsError(f"{where} is no table", hint="write [models.NAME] and keys below it")
     _refuse_unknown(entry, tuple(f.name for f in fields(ModelSettings)), where)
     try:
-        return msgspec.convert(entry, ModelSettings)
+        model = msgspec.convert(entry, ModelSettings)
     except msgspec.ValidationError as error:
         raise SettingsError(
             f"{where}: {error}", hint="see the settings page of the docs"
         ) from error
+    for name in (*_ABOVE_ZERO, *_PRICES):
+        value = getattr(model, name)
+        if value is None or 0 < value < float("inf") or (value == 0 and name in _PRICES):
+            continue
+        bound = "at least 0" if name in _PRICES else "above 0"
+        raise SettingsError(
+            f"{where}: `{name}` is {value:g}", hint=f"give a number {bound}, or leave it out"
+        )
+    return model
 
 
 def _refuse_unknown(table: Mapping[str, Any], valid: tuple[str, ...], where: str) -> None:

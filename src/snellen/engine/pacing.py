@@ -151,7 +151,11 @@ def cost_usd(usage: Usage, endpoint: Endpoint) -> float | None:
 def worst_cost_usd(request: Request, endpoint: Endpoint, params: Mapping[str, Any]) -> float:
     """The most that a call can cost, with 4,096 tokens assumed where no token limit is sent."""
     limit = params.get("max_tokens") or params.get("max_completion_tokens")
-    completion = int(limit) if limit else ASSUMED_COMPLETION_TOKENS
+    # -1 stands for no limit with some servers.
+    if isinstance(limit, int | float) and limit > 0:
+        completion = int(limit)
+    else:
+        completion = ASSUMED_COMPLETION_TOKENS
     usage = Usage(prompt=estimate_tokens(request), completion=completion)
     return cost_usd(usage, endpoint) or 0.0
 
