@@ -337,8 +337,7 @@ def scores_table(study: JudgeStudy) -> Table:
         (
             model,
             *(
-                f"{number(study.metric, _or_none(study.scores[judge][model]), 2)} "
-                f"(#{ranks[judge][model]})"
+                _ranked(study.metric, study.scores[judge][model], ranks[judge][model])
                 for judge in study.judges
             ),
         )
@@ -346,6 +345,10 @@ def scores_table(study: JudgeStudy) -> Table:
     )
     title = f"{study.benchmark}: {title_of(study.metric)} by judge"
     return Table(title, ("Model", *study.judges), rows, study.notes)
+
+
+def _ranked(metric: str, score: float, rank: int) -> str:
+    return "-" if math.isnan(score) else f"{number(metric, score, 2)} (#{rank})"
 
 
 def _ranks(scores: Scores, sign: float) -> dict[str, int]:
@@ -365,7 +368,7 @@ def pairs_table(study: JudgeStudy) -> Table:
             f"{pair.first} / {pair.second}",
             number(study.metric, _or_none(pair.order.mean_difference), 2),
             _plain(pair.order.tau),
-            "yes" if pair.order.same_order else "no",
+            _said_order(pair.order),
             _with(pair.agreement.raw, pair.agreement.raw_interval),
             _with(pair.agreement.kappa, pair.agreement.kappa_interval),
             str(pair.agreement.n),
@@ -403,6 +406,12 @@ def abstentions_table(study: JudgeStudy) -> Table:
     notes = ("per cent of the probes that the judge was asked about: abstains + unreadable",)
     title = "Abstention" + (f" by {study.dimension}" if study.dimension else "")
     return Table(title, (study.dimension or "label", *study.judges), tuple(rows), notes)
+
+
+def _said_order(order: Order) -> str:
+    if order.n_models < 2:
+        return "-"
+    return "yes" if order.same_order else "no"
 
 
 def _plain(value: float) -> str:
