@@ -88,6 +88,16 @@ def test_no_variation_means_no_correlation():
         assert math.isnan(permutation_p(x, y))
 
 
+@pytest.mark.parametrize("gap", [math.nan, math.inf])
+@pytest.mark.parametrize("measure", [pearson, spearman, kendall_tau_b])
+def test_an_unknown_value_leaves_no_correlation(measure, gap):
+    """A NaN among the values is neither a rank nor a perfect correlation, nor is it significant."""
+    for x, y in (([gap, 2, 3, 4], [1, 2, 3, 4]), ([1, 2, 3, 4], [1, 2, 3, gap])):
+        value, n = measure(x, y)
+        assert (math.isnan(value), n) == (True, 4)
+        assert math.isnan(permutation_p(x, y))
+
+
 def test_unequal_lists_are_refused():
     """Correlations and kappa need pairs."""
     with pytest.raises(UsageError, match="cannot be paired"):

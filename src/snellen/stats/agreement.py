@@ -1,7 +1,7 @@
 """How far judges, repeats and outside ratings agree: kappa, correlations, calibration.
 
 Nothing here is resampled unless it says so. Functions give NaN where a number does not exist: no
-data, or no variation to correlate.
+data, no variation to correlate, or values that are unknown (NaN) themselves.
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, int]:
     (1.0, 4)
     """
     first, second = _pairs(x, y)
+    if not _known(first, second):
+        return math.nan, first.size
     return _product_moment(average_ranks(first), average_ranks(second)), first.size
 
 
@@ -147,6 +149,8 @@ def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> tuple[float, int]:
     (0.3333333333333333, 3)
     """
     first, second = _pairs(x, y)
+    if not _known(first, second):
+        return math.nan, first.size
     signs_x = np.sign(first[:, np.newaxis] - first)
     signs_y = np.sign(second[:, np.newaxis] - second)
     untied = math.sqrt(float(np.abs(signs_x).sum()) * float(np.abs(signs_y).sum()))
@@ -205,7 +209,7 @@ def permutation_p(
     """
     first, second = _pairs(x, y)
     n = first.size
-    if n < 2 or np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
+    if n < 2 or not _known(first, second) or np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
         return math.nan
     if kind == "spearman":
         first, second = average_ranks(first), average_ranks(second)
@@ -344,8 +348,12 @@ def _pairs(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     return first, second
 
 
+def _known(x: Floats, y: Floats) -> bool:
+    return bool(np.isfinite(x).all() and np.isfinite(y).all())
+
+
 def _product_moment(x: Floats, y: Floats) -> float:
-    if x.size < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+    if x.size < 2 or not _known(x, y) or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
         return math.nan
     a, b = x - x.mean(), y - y.mean()
     a, b = a / np.abs(a).max(), b / np.abs(b).max()
