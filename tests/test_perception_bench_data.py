@@ -214,9 +214,10 @@ def test_info_reads_pictures_whose_slashes_are_escaped(tmp_path: Path) -> None:
 
 
 def test_info_counts_what_is_no_picture(tmp_path: Path) -> None:
-    """Text that is no picture is counted as unreadable, and sizes are None without any."""
-    rows = [rubric_row("r1", data_uri(b"<html>not found</html>"))]
-    pictures = info(load_benchmark(str(rubric_folder(tmp_path, rows)))).pictures
+    """A picture that is none any more is counted as unreadable, and sizes are None without any."""
+    benchmark = load_benchmark(str(rubric_folder(tmp_path, [rubric_row("r1", "a.png")])))
+    (tmp_path / "a.png").write_bytes(b"<html>not found</html>")
+    pictures = info(benchmark).pictures
     assert (pictures.unreadable, pictures.smallest) == (1, None)
 
 

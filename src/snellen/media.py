@@ -396,7 +396,7 @@ def _mend(data: bytes, name: str, rules: PictureRules, notes: tuple[str, ...]) -
         kind, data, saved = _encode(pixels, rules, lossy=header.kind in {"jpeg", "avif"})
     if len(data) > rules.max_bytes:
         message = f"weighs {len(data):,} bytes when {saved}, more than {rules.max_bytes:,}"
-        hint = "set max_side or max_pixels, or raise max_bytes"
+        hint = "shrink the file, or have it shrunk with a limit on its pixels (--max-pixels)"
         raise ImageError(message, file=name, hint=hint)
     text, sent = b2a_base64(data, newline=False), sniff.Header(kind, *pixels.size)
     return _picture(sent, text, (*notes, *trimmed, *done, *resized, saved))
@@ -409,7 +409,7 @@ def _check_size(size: tuple[int, int], name: str, rules: PictureRules) -> None:
     raise ImageError(
         f"has too many pixels: {size[0]} x {size[1]}, {limit}",
         file=name,
-        hint="shrink the file, or raise refuse_pixels if the memory allows it",
+        hint="shrink the file: one of this size could fill the memory",
     )
 
 

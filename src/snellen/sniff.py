@@ -141,13 +141,14 @@ def describe_foreign(head: bytes) -> tuple[str, str]:
 
 _HEIC_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
 _FOREIGN = (
-    (b"<!doctype html", "an HTML page", "download the picture again"),
-    (b"<html", "an HTML page", "download the picture again"),
+    (b"<!doctype html", "an HTML page", "download it again"),
+    (b"<html", "an HTML page", "download it again"),
     (b"<?xml", "an XML document", ""),
-    (b"{", "a JSON document", "download the picture again"),
+    (b"{", "a JSON document", "download it again"),
     (b"%pdf", "a PDF document", "render its page to PNG first"),
     (b"version https://git-lfs", "a Git LFS pointer", "fetch the file itself: git lfs pull"),
     (b"pk\x03\x04", "a ZIP archive", "unpack it first"),
+    (b"\x1f\x8b", "a gzip file", "unpack it first"),
     (b"8bps", "a Photoshop document", "export it to PNG first"),
     (b"http://", "a web address", "download the picture: only data URIs and files are read"),
     (b"https://", "a web address", "download the picture: only data URIs and files are read"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder
+from snellen.readers.pictures import PictureFinder, refuse_broken
 from snellen.readers.rows import Row, decode_row, find_files, has_files, rows_of
 from snellen.readers.schemas import (
     ImageRow,
@@ -21,6 +21,7 @@ from snellen.readers.schemas import (
     labels_of,
     question_faults,
     region_faults,
+    whole_id,
 )
 from snellen.readers.selection import Intake, with_digest
 from snellen.records import Image, Item, Probe, Region
@@ -95,6 +96,7 @@ def _read_images(folder: Path, intake: Intake, *, spool: Path) -> dict[str, _Pic
             intake.require(row, image_faults(record))
             intake.claim(row, "image_id", value=record.image_id)
             images = finder.find(row, record.image)
+            refuse_broken(row, images)
         except DataError as error:
             intake.reject(error)
             continue
@@ -168,7 +170,8 @@ def _probe(row: Row, record: QuestionRow, *, regions: Mapping[str, Region]) -> P
     if record.generator:
         groups["generator"] = record.generator
     if record.region_id is not None:
-        groups |= _region_groups(row, record, region=regions.get(str(record.region_id)))
+        name = str(whole_id(record.region_id))
+        groups |= _region_groups(row, record, region=regions.get(name))
     return Probe(
         id=str(record.question_id),
         question=record.question,

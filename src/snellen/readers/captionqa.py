@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder
+from snellen.readers.pictures import PictureFinder, refuse_broken
 from snellen.readers.rows import Row, decode_row
 from snellen.readers.schemas import Id, labels_of
 from snellen.readers.selection import Intake, with_digest
@@ -26,6 +26,7 @@ from snellen.records import Image, Item, Probe
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ORDER_SEED = 0
 NO_QUESTION = "the list of questions is empty"
+NO_PICTURE = "expected one picture or more, found 0"
 _DOMAINS = {"nat": "natural", "doc": "document", "ecom": "ecommerce", "emb": "embodiedai"}
 _AUXILIARIES = (
     "is are was were do does did have has had can could will would should shall may might must"
@@ -97,6 +98,9 @@ def _collect(
     if name not in pictures:
         which = "image" if bytes(record.images) == b"null" else "images"
         images = finder.find(row, getattr(record, which), field=which)
+        if not images:
+            raise row.error(NO_PICTURE, field=which)
+        refuse_broken(row, images, field=which)
         pictures[name] = _Picture(replace(row, data=b""), record.id, images)
     picture = pictures[name]
     for number, question in enumerate(questions, 1):

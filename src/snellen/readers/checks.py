@@ -12,7 +12,13 @@ import msgspec
 from msgspec import Raw
 
 from snellen.errors import DataError, UsageError
-from snellen.readers.captionqa import NO_QUESTION, CaptionQARow, QuestionOfImage, unusable
+from snellen.readers.captionqa import (
+    NO_PICTURE,
+    NO_QUESTION,
+    CaptionQARow,
+    QuestionOfImage,
+    unusable,
+)
 from snellen.readers.catalog import KNOWN, Known, taxonomy
 from snellen.readers.findings import Findings, Look, Problem, records_of
 from snellen.readers.folder import CARD, Card, pictures_folder, read_card
@@ -20,7 +26,7 @@ from snellen.readers.hub import fetch
 from snellen.readers.loading import data_files
 from snellen.readers.masks import mask_fault
 from snellen.readers.pictures import PictureFinder
-from snellen.readers.rows import BOM, Row, broken, find_files, has_files, read_rows
+from snellen.readers.rows import BOM, NOT_JSON, Row, broken, find_files, has_files, read_rows
 from snellen.readers.schemas import (
     DOMAINS,
     ERROR_CATEGORIES,
@@ -35,11 +41,13 @@ from snellen.readers.schemas import (
     labels_of,
     letter_faults,
     nearest,
+    picture_count,
     question_faults,
     region_faults,
     rubric_faults,
     twin_faults,
     was_read,
+    whole_id,
 )
 from snellen.readers.selection import LoadOptions
 
@@ -120,8 +128,8 @@ def _kind_of(path: Path, spool: Path) -> str:
     row = next(read_rows(path, spool=spool))
     try:
         keys = set(msgspec.json.decode(row.data, type=dict[str, Raw]))
-    except msgspec.DecodeError as error:
-        raise row.error(*broken(row)) from error
+    except NOT_JSON as error:
+        raise broken(row) from error
     for key, kind in _TELLTALES.items():
         if key in keys:
             return kind
@@ -165,7 +173,7 @@ def _check_folder(folder: Path, found: Findings) -> None:
 def _check_card_keys(path: Path, found: Findings) -> None:
     try:
         keys = msgspec.json.decode(path.read_bytes().removeprefix(BOM), type=dict[str, Raw])
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return
     row = Row(path, 1, b"")
     for key in keys:
@@ -207,7 +215,7 @@ def _check_reading(folder: Path, found: Findings) -> None:
             found.lose(QuestionRow)
         _check_image_id(row, record.image_id, images=images, found=found)
         if was_read(record.region_id) and record.region_id is not None:
-            owner = regions.get(str(record.region_id))
+            owner = regions.get(str(whole_id(record.region_id)))
             _check_region_id(row, record, owner=owner, images=images, found=found)
             if not regions:
                 found.lose(RegionRow)  # a folder without regions is told once
@@ -313,12 +321,21 @@ def _check_rubrics(files: tuple[Path, ...], found: Findings) -> None:
 
 
 def _check_captionqa(files: tuple[Path, ...], found: Findings) -> None:
-    finder = _finder(files)
+    finder, shown = _finder(files), set()
     for row, record in records_of(files, CaptionQARow, faults=_captionqa_faults, found=found):
+        if record.id not in shown and not _names_pictures(record):
+            found.note(row.error(NO_PICTURE, field="images"))
+        shown.add(record.id)
         if record.questions is not None and was_read(record.questions):
             found.claim(row, "id", value=record.id)
         for field in ("images", "image"):
             found.look_at(finder, row, raw=getattr(record, field), field=field)
+
+
+def _names_pictures(record: CaptionQARow) -> bool:
+    """Whether a row names a picture, or could not be read."""
+    fields = (record.images, record.image)
+    return any(not was_read(raw) or picture_count(raw) for raw in fields)
 
 
 def _captionqa_faults(row: CaptionQARow) -> Iterator[Fault]:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, Struct
 
 from snellen.errors import DataError, ImageError
 from snellen.readers.pictures import PictureFinder, broken_picture
-from snellen.readers.rows import Row, broken, in_words, read_rows
+from snellen.readers.rows import NOT_JSON, Row, array_hint, broken, in_words, read_rows
 from snellen.readers.schemas import Fault, nearest, was_read
 from snellen.readers.selection import taken
 from snellen.records import Image
@@ -129,10 +129,11 @@ def _record(row: Row, schema: type[S], *, found: Findings) -> S | None:
     try:
         raws = msgspec.json.decode(row.data, type=dict[str, Raw])
     except msgspec.ValidationError as error:
-        found.note(row.error(in_words(str(error))[1], hint="one JSON object a line is expected"))
+        hint = array_hint(row) or "one JSON object a line is expected"
+        found.note(row.error(in_words(str(error))[1], hint=hint))
         return None
-    except msgspec.DecodeError:
-        found.note(row.error(*broken(row)))
+    except NOT_JSON:
+        found.note(broken(row))
         return None
     fields = {field.name: field for field in msgspec.structs.fields(schema)}
     for key in raws:
@@ -157,8 +158,8 @@ def _value(
     except msgspec.ValidationError as error:
         place, message = in_words(str(error))
         found.note(row.error(message, field=f"{field.name}{place}"))
-    except msgspec.DecodeError:
-        found.note(row.error(*broken(row), field=field.name))
+    except NOT_JSON:
+        found.note(broken(row, field=field.name))
     return UNSET
 
 

@@ -11,7 +11,7 @@ from snellen.errors import DataError
 from snellen.readers.capprobe import read_reading
 from snellen.readers.perception_bench import read_direct
 from snellen.readers.perception_rubrics import read_rubrics
-from snellen.readers.rows import BOM, find_files, in_words, rows_of
+from snellen.readers.rows import BOM, NOT_JSON, find_files, in_words, rows_of
 from snellen.readers.schemas import nearest
 from snellen.readers.selection import Intake, LoadOptions
 from snellen.records import Benchmark, Item, ProtocolName, Region
@@ -103,7 +103,7 @@ def read_card(folder: Path) -> Card:
     except msgspec.ValidationError as error:
         field, message = in_words(str(error))
         raise DataError(message, file=CARD, field=field) from error
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise DataError(f"is not JSON: {error}", file=CARD) from error
     protocol_of(card)
     return card

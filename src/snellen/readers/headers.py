@@ -12,6 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from snellen import sniff
+from snellen.media import DEFAULT_RULES
 from snellen.records import Image
 
 _HEAD = 1024
@@ -63,13 +64,15 @@ def headers_of(images: Iterable[Image]) -> Iterator[tuple[Image, sniff.Header | 
 
 
 def is_whole(image: Image) -> bool:
-    """Whether a picture's headers show a JPEG, PNG or WebP that ends where it should.
+    """Whether headers show a JPEG, PNG or WebP that ends where it should and is not too large.
 
     No is a suspicion, not a verdict: a decoder knows more.
     """
     with Path(image.path).open("rb") as stream:
         header = _header(stream, image)
-    return header is not None and header.end is not None
+    if header is None or header.end is None:
+        return False
+    return 0 < header.width * header.height <= DEFAULT_RULES.refuse_pixels
 
 
 def _header(stream: BinaryIO, image: Image) -> sniff.Header | None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from snellen.errors import DataError, ImageError
-from snellen.readers.headers import is_whole
-from snellen.readers.pictures import PictureFinder, broken_picture
+from snellen.errors import DataError
+from snellen.readers.pictures import PictureFinder, refuse_broken
 from snellen.readers.rows import Row, decode_row
-from snellen.readers.schemas import DirectRow, answer_text, direct_faults
+from snellen.readers.schemas import DirectRow, answer_text, direct_faults, whole_id
 from snellen.readers.selection import Intake, with_digest
 from snellen.records import Image, Item, Probe
 
@@ -39,25 +38,8 @@ def _take(row: Row, finder: PictureFinder, *, intake: Intake) -> None:
     label = category_of(record)
     if intake.wants((label,), label):
         images = finder.find(row, record.image)
-        for image in images:
-            refuse_broken(row, image)
+        refuse_broken(row, images)
         intake.add(direct_item(record, images), label)
-
-
-def refuse_broken(row: Row, image: Image) -> None:
-    """Looks at a picture's headers, and decodes it where these leave a doubt.
-
-    Raises:
-        DataError: no model can be shown the picture; it names row, field and picture.
-    """
-    if is_whole(image):
-        return
-    from snellen.media import open_upright
-
-    try:
-        open_upright(image)
-    except ImageError as error:
-        raise broken_picture(row, image, error, field="image") from error
 
 
 def category_of(record: DirectRow) -> str:
@@ -69,6 +51,7 @@ def direct_item(record: DirectRow, images: tuple[Image, ...]) -> Item:
     """The item of one row."""
     name = str(record.index)
     label = category_of(record)
+    source = None if record.source_idx is None else whole_id(record.source_idx)
     item = Item(
         id=name,
         images=images,
@@ -78,7 +61,7 @@ def direct_item(record: DirectRow, images: tuple[Image, ...]) -> Item:
         cluster=name,
         groups={"error_category": (label,)},
         original_id=record.index,
-        extra={"source_bmk": record.source_bmk, "source_idx": record.source_idx},
+        extra={"source_bmk": record.source_bmk, "source_idx": source},
     )
     return with_digest(item)
 

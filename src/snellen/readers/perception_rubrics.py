@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder
+from snellen.readers.pictures import PictureFinder, refuse_broken
 from snellen.readers.rows import Row, decode_row
 from snellen.readers.schemas import RubricRow, RubricText, labels_of, rubric_faults, rubric_text
 from snellen.readers.selection import Intake, with_digest
@@ -36,7 +36,9 @@ def _take(row: Row, finder: PictureFinder, *, intake: Intake) -> None:
     intake.claim(row, "id", value=record.id)
     label = domain_of(record)
     if intake.wants((label,), label):
-        intake.add(rubric_item(record, finder.find(row, record.image)), label)
+        images = finder.find(row, record.image)
+        refuse_broken(row, images)
+        intake.add(rubric_item(record, images), label)
 
 
 def domain_of(record: RubricRow) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 
-from snellen.errors import DataError
-from snellen.readers.rows import LONGEST_PATH, Row
+from snellen.errors import DataError, ImageError
+from snellen.readers.headers import is_whole
+from snellen.readers.rows import Row, embeds_picture
 from snellen.records import Image
 
-# How PNG, JPEG, GIF, WebP and TIFF begin in base64.
-_BASE64_HEADS = (b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR", b"SUkqA", b"TU0AK")
 _WINDOWS_ROOT = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 _NOTHING = msgspec.Raw(b"null")
 
@@ -38,6 +41,7 @@ class PictureFinder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files: dict[Path, str] = {}
+        self._names: dict[Path, dict[str, str]] = {}
 
     def find(self, row: Row, raw: msgspec.Raw, *, field: str = "image") -> tuple[Image, ...]:
         """The pictures of one field: a text, a struct, a list of these, or null.
@@ -73,7 +77,7 @@ class PictureFinder:
     def _one(self, place: _Place, raw: msgspec.Raw, *, after: int) -> tuple[Image, int]:
         head = bytes(memoryview(raw)[:1])
         if head == b'"':
-            if _is_embedded(raw):
+            if embeds_picture(raw):
                 return self._embedded(place, raw, after=after)
             return self._file(place, _path_text(place, raw)), after
         if head == b"{":
@@ -96,8 +100,7 @@ class PictureFinder:
 
     def _embedded(self, place: _Place, raw: msgspec.Raw, *, after: int) -> tuple[Image, int]:
         row = place.row
-        if row.start is None:
-            raise place.error("holds base64 text that was not recognised as a picture")
+        assert row.start is not None, "texts of pictures in Parquet are spooled"
         size = memoryview(raw).nbytes
         at = _locate(row.data, raw, after=after)
         start = row.start + at
@@ -115,7 +118,10 @@ class PictureFinder:
         path = self._path(place, name)
         digest = self._files.get(path)
         if digest is None:
-            digest = _digest_of_file(path)
+            try:
+                digest = _digest_of_file(path)
+            except OSError as error:
+                raise place.error(_unreadable(name, error)) from error
             self._files[path] = digest
         return Image(name, digest, str(path))
 
@@ -123,6 +129,8 @@ class PictureFinder:
         hint = "write it relative to the folder, with forward slashes, such as images/1.png"
         if not name.strip():
             raise place.error("the path is blank", hint=hint)
+        if name[:5].lower() == "file:":
+            raise place.error(f"{name!r} is the address of a file, expected its path", hint=hint)
         if "://" in name:
             raise place.error(
                 f"{name!r} is a web address, and pictures are read from disk only",
@@ -131,10 +139,56 @@ class PictureFinder:
         if _WINDOWS_ROOT.match(name) or name.startswith("/"):
             raise place.error(f"{name!r} is an absolute path", hint=hint)
         path = self.folder / name
-        if not path.is_file():
+        try:
+            if path.is_file():
+                return path
             why = "is a folder" if path.is_dir() else "does not exist"
-            raise place.error(f"the picture {name!r} {why}", hint=hint if "\\" in name else "")
-        return path
+        except OSError as error:
+            raise place.error(_unreadable(name, error)) from error
+        near = self._near_miss(name)
+        hint = f"did you mean {near}?" if near else hint if "\\" in name else ""
+        raise place.error(f"the picture {_short(name)} {why}", hint=hint)
+
+    def _near_miss(self, name: str) -> str:
+        """The path of a picture whose name differs in case, accents, blanks or escapes alone."""
+        at = self.folder
+        found: list[str] = []
+        for part in unquote(name).replace("\\", "/").split("/"):
+            there = part if part in {"", ".", ".."} else self._names_in(at).get(_folded(part))
+            if there is None:
+                return ""
+            at /= there
+            found.append(there)
+        meant = "/".join(found)
+        # Where the two look alike, the codes of their letters tell them apart.
+        show = ascii if _composed(meant) == _composed(name) else repr
+        return show(meant) if at.is_file() else ""
+
+    def _names_in(self, folder: Path) -> dict[str, str]:
+        if folder not in self._names:
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                names = []
+            self._names[folder] = {_folded(name): name for name in names}
+        return self._names[folder]
+
+
+def refuse_broken(row: Row, images: Iterable[Image], *, field: str = "image") -> None:
+    """Looks at the headers of a row's pictures, and decodes those where these leave a doubt.
+
+    Raises:
+        DataError: no model can be shown a picture; it names row, field and picture.
+    """
+    from snellen.media import open_upright
+
+    for image in images:
+        if is_whole(image):
+            continue
+        try:
+            open_upright(image)
+        except ImageError as error:
+            raise broken_picture(row, image, error, field=field) from error
 
 
 def broken_picture(row: Row, image: Image, error: DataError, *, field: str) -> DataError:
@@ -166,14 +220,6 @@ def _path_text(place: _Place, raw: msgspec.Raw) -> str:
         raise place.error("the path is not UTF-8") from error
 
 
-def _is_embedded(raw: msgspec.Raw) -> bool:
-    view = memoryview(raw)
-    head = bytes(view[1:80]).replace(b"\\/", b"/")
-    if head.startswith(b"data:") or view.nbytes > LONGEST_PATH:
-        return True
-    return view.nbytes > 64 and b"." not in head and head.startswith(_BASE64_HEADS)
-
-
 def _locate(data: bytes, raw: msgspec.Raw, *, after: int) -> int:
     """The offset of a JSON string in its row.
 
@@ -186,6 +232,22 @@ def _locate(data: bytes, raw: msgspec.Raw, *, after: int) -> int:
     while at >= 0 and not data.startswith(text, at):
         at = data.find(head, at + 1)
     return at
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
+
+
+def _folded(name: str) -> str:
+    return _composed(name).casefold().strip()
+
+
+def _short(name: str) -> str:
+    return repr(name) if len(name) <= 200 else f"{name[:200]!r}..."
+
+
+def _unreadable(name: str, error: OSError) -> str:
+    return f"the picture {_short(name)} cannot be read: {error.strerror}"
 
 
 def _digest_of_file(path: Path) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from snellen.errors import DataError
-from snellen.readers.rows import BOM, Row, broken, decode_row, read_rows
+from snellen.readers.rows import BOM, NOT_JSON, Row, broken, decode_row, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ def _first_value(path: Path) -> dict[str, Any] | None:
         return None
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except NOT_JSON:
         if path.suffix == ".json" and b"\n{" not in data:
-            raise Row(path, 1, data).error(*broken(Row(path, 1, data))) from None
+            raise broken(Row(path, 1, data)) from None
         return None
 
 
@@ -121,7 +121,7 @@ def _from_lines(path: Path) -> ReplyFile:
     notices: list[str] = []
     for row in read_rows(path, spool=path.parent):
         if not row.ended and _is_torn(row):
-            notices.append(f"{row.error(*broken(row)).message}; it was dropped")
+            notices.append(f"{broken(row).message}; it was dropped")
             break
         record = decode_row(row, _decoder)
         name = str(record.id)
@@ -139,6 +139,6 @@ def _is_torn(row: Row) -> bool:
     """Whether a row without its line end is no JSON, as after a process that was killed."""
     try:
         msgspec.json.decode(row.data)
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return True
     return False

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from snellen import sniff
 from snellen.errors import DataError, MissingExtraError
 
 T = TypeVar("T")
@@ -26,9 +27,15 @@ BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SUFFIXES = (".jsonl", ".parquet", ".json", ".ndjson")
 PARQUET_BATCH = 16
+PICTURE_FIELDS = frozenset({"image", "images"})
 _BETWEEN = frozenset(b" \t\r\n,")
 # Longer strings than this are pictures written as text, not paths (the usual limit of a path).
 LONGEST_PATH = 4096
+# How PNG, JPEG, GIF, WebP and TIFF begin in base64.
+_BASE64_HEADS = (b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR", b"SUkqA", b"TU0AK")
+_SHARD = re.compile(r"-(\d+)-of-(\d+)\.parquet$")
+# What decoders raise on a text that is no JSON; too deep a nesting is an error of its own.
+NOT_JSON = (msgspec.DecodeError, RecursionError)
 
 _WORDS = {
     "str": "text",
@@ -125,7 +132,7 @@ def _read_json(path: Path) -> Iterator[Row]:
 def _elements(path: Path, array: memoryview, *, begin: int) -> Iterator[Row]:
     try:
         found = msgspec.json.decode(array, type=list[msgspec.Raw])
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise DataError(_malformed(bytes(array)), file=path) from error
     for number, (raw, start) in enumerate(zip(found, _offsets(array, found), strict=True), 1):
         yield Row(path, number, bytes(raw), begin + start)
@@ -143,38 +150,92 @@ def _offsets(array: memoryview, found: list[msgspec.Raw]) -> list[int]:
 
 
 def _read_parquet(path: Path, spool: Path) -> Iterator[Row]:
+    for number, value in enumerate(_parquet_values(path), 1):
+        row = {
+            key: spooled(one, spool) if key in PICTURE_FIELDS else _readable(one)
+            for key, one in value.items()
+        }
+        yield Row(path, number, msgspec.json.encode(row), None)
+
+
+def _parquet_values(path: Path) -> Iterator[dict[str, Any]]:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError("pyarrow, which reads Parquet files,", "parquet") from error
     try:
-        table = parquet.ParquetFile(path)
-        number = 0
-        for batch in table.iter_batches(batch_size=PARQUET_BATCH):
-            for value in batch.to_pylist():
-                number += 1
-                yield Row(path, number, msgspec.json.encode(spooled(value, spool)), None)
-    except pyarrow.ArrowException as error:
-        raise DataError(f"is no Parquet file that can be read: {error}", file=path) from error
+        with parquet.ParquetFile(path) as table:
+            if not table.metadata.num_rows and not _SHARD.search(path.name):
+                raise DataError("the file has no rows", file=path)
+            for batch in table.iter_batches(batch_size=PARQUET_BATCH):
+                yield from batch.to_pylist()
+    # A damaged page is an OSError to pyarrow, and a text that is not UTF-8 is found out late.
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).partition("\n")[0]
+        hint = _foreign_hint(path)
+        raise DataError(
+            f"is no Parquet file that can be read: {reason}", file=path, hint=hint
+        ) from error
+
+
+def _foreign_hint(path: Path) -> str:
+    with path.open("rb") as stream:
+        return sniff.describe_foreign(stream.read(512))[1]
 
 
 def spooled(value: Any, spool: Path) -> Any:
-    """The value with each picture inside it written to a file of the spool folder.
+    """The value of a picture field with each picture inside it in a file of the spool folder.
 
-    A picture becomes `{"spooled": file, "text": whether the file holds a JSON string}`.
+    A picture becomes `{"spooled": file, "text": whether the file holds a JSON string}`; a path
+    stays.
     """
     if isinstance(value, dict):
-        if isinstance(value.get("bytes"), bytes):
-            return {"spooled": spool_bytes(value["bytes"], spool), "text": False}
-        return {key: spooled(one, spool) for key, one in value.items()}
+        held = value.get("bytes")
+        if isinstance(held, str) and held:
+            return _spooled_text(msgspec.json.encode(held), spool)
+        return value if held is None else spooled(held, spool)
     if isinstance(value, list):
         return [spooled(one, spool) for one in value]
     if isinstance(value, bytes):
         return {"spooled": spool_bytes(value, spool), "text": False}
-    if isinstance(value, str) and value.startswith("data:image"):
-        return {"spooled": _store(msgspec.json.encode(value), spool, suffix=".uri"), "text": True}
+    if isinstance(value, str) and embeds_picture(text := msgspec.json.encode(value)):
+        return _spooled_text(text, spool)
     return value
+
+
+def _spooled_text(text: bytes, spool: Path) -> dict[str, Any]:
+    return {"spooled": _store(text, spool, suffix=".uri"), "text": True}
+
+
+def embeds_picture(text: bytes | msgspec.Raw) -> bool:
+    """Whether a JSON string is a picture written as text; else it is the path of one.
+
+    >>> embeds_picture(b'"data:image/png;base64,iVBORw0KGgo="'), embeds_picture(b'"a.png"')
+    (True, False)
+    """
+    view = memoryview(text)
+    head = bytes(view[1:80]).replace(b"\\/", b"/").lstrip()
+    if head[:5].lower() == b"data:" or view.nbytes > LONGEST_PATH:
+        return True
+    return view.nbytes > 64 and b"." not in head and head.startswith(_BASE64_HEADS)
+
+
+def _readable(value: Any) -> Any:
+    """A value without bytes, which JSON does not know: they are text that was not marked as such.
+
+    Other bytes become an object, which no field of ours takes.
+    """
+    if isinstance(value, dict):
+        return {key: _readable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(one) for one in value]
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"n_bytes": len(value)}
 
 
 def spool_bytes(data: bytes, spool: Path) -> str:
@@ -209,34 +270,61 @@ def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
         return decoder.decode(row.data)
     except msgspec.ValidationError as error:
         if not _is_json(row):
-            raise row.error(*broken(row)) from error
+            raise broken(row) from error
         field, message = in_words(str(error))
         hint = _near_miss(row, field, schema=decoder.type) if "missing" in message else ""
-        raise row.error(message, field=field, hint=hint) from error
-    except msgspec.DecodeError as error:
-        raise row.error(*broken(row)) from error
+        raise row.error(message, field=field, hint=hint or array_hint(row)) from error
+    except NOT_JSON as error:
+        raise broken(row) from error
 
 
 def _is_json(row: Row) -> bool:
     """Whether a row of the wrong shape is JSON at all, which is only found out at its end."""
     try:
         msgspec.json.decode(row.data)
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return False
     return True
 
 
-def broken(row: Row) -> tuple[str]:
-    """What is wrong with a row that is no JSON, as the one argument of an error."""
+def broken(row: Row, *, field: str = "") -> DataError:
+    """What is wrong with a row that is no JSON."""
+    if row.number == 1:
+        what, hint = sniff.describe_foreign(row.data[:512])
+        if what != "no picture" and not row.data.lstrip().startswith(b"{"):
+            return row.error(f"is {what}, where one JSON object a line is expected", hint=hint)
     message = _malformed(row.data)
-    if not row.ended and "is not JSON" in message:
+    if not row.ended and _is_cut(row.data):
         message = "the last line is cut off (no line end, and no complete JSON object)"
-    return (message,)
+    hint = "expected one JSON object a line" if "Extra data" in message else array_hint(row)
+    return row.error(message, field=field, hint=hint)
+
+
+def array_hint(row: Row) -> str:
+    """What to do about a JSON array in a file of lines, else nothing."""
+    if row.file.suffix == ".json" or row.number != 1 or not row.data.lstrip().startswith(b"["):
+        return ""
+    return "one JSON object a line is expected; a file with one array is named .json"
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether a text stops being JSON at its very end, within a word of it."""
+    try:
+        json.loads(text := data.decode("utf-8", "replace").strip())
+    except json.JSONDecodeError as error:
+        if not text.startswith("{") or error.msg == "Extra data":
+            return False
+        if error.msg.startswith("Unterminated"):
+            return True
+        return not text.endswith("}") and len(text) - error.pos < len("\\uXXXX")
+    except RecursionError:
+        return False
+    return False
 
 
 def _malformed(data: bytes) -> str:
     try:
-        json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        found = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         return f"is not UTF-8: byte 0x{data[error.start]:02x} at column {error.start + 1}"
     except json.JSONDecodeError as error:
@@ -245,7 +333,18 @@ def _malformed(data: bytes) -> str:
         return f"{error} is not a JSON number"
     except RecursionError:
         return "is not a row: nested too deeply"
-    return "is not valid JSON (a lone surrogate in a text, perhaps)"
+    return _half_character(found) or "is not valid JSON"
+
+
+def _half_character(row: object) -> str:
+    """Which field holds half a surrogate pair, as texts do that were cut by code units."""
+    for key, value in row.items() if isinstance(row, dict) else [("", row)]:
+        try:
+            json.dumps([key, value], ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            return f"`{key}` holds {half}, half a character: the text was cut in the middle of it"
+    return ""
 
 
 class _ConstantError(ValueError):
@@ -304,9 +403,31 @@ def find_files(folder: Path, stem: str) -> tuple[Path, ...]:
     if len(found) > 1:
         names = " and ".join(path.name for path in found)
         raise DataError(f"holds both {names}", file=folder, hint="keep one of them")
-    found = found or sorted(folder.glob(f"{stem}-*-of-*.parquet"))
+    found = found or _shards(folder, stem)
     if not found:
+        others = sorted(path.name for path in folder.glob(f"{stem}.*"))
+        there = f", and there is {others[0]}" if others else ""
         raise DataError(
-            f"has no `{stem}` file", file=folder, hint=f"expected {stem}.jsonl or {stem}.parquet"
+            f"has no `{stem}` file",
+            file=folder,
+            hint=f"expected {stem}.jsonl or {stem}.parquet{there}",
         )
     return tuple(found)
+
+
+def _shards(folder: Path, stem: str) -> list[Path]:
+    """The shards of a file. Raises: DataError when one is missing: its rows would be as well."""
+    found = sorted(folder.glob(f"{stem}-*-of-*.parquet"))
+    names = {path.name for path in found}
+    for path in found:
+        match = _SHARD.search(path.name)
+        for number in range(int(match[2]) if match else 0):
+            assert match is not None
+            part = f"{number:0{len(match[1])}}-of-{match[2]}.parquet"
+            if f"{stem}-{part}" not in names:
+                raise DataError(
+                    f"lacks {stem}-{part}, a part of the file like {path.name}",
+                    file=folder,
+                    hint="fetch it, or name one part alone with --data",
+                )
+    return found

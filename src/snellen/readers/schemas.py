@@ -82,7 +82,7 @@ class QuestionRow(Struct):
     question: str
     options: list[str]
     answer: str
-    region_id: Id | None = None
+    region_id: Id | float | None = None
     generator: str | None = None
 
 
@@ -96,7 +96,7 @@ class DirectRow(Struct):
     hint: str | None = None
     error_category: str | None = None
     source_bmk: str | None = None
-    source_idx: Id | None = None
+    source_idx: Id | float | None = None
 
 
 class RubricText(Struct):
@@ -265,6 +265,17 @@ def picture_count(raw: Raw) -> int:
     if view.nbytes == 0 or bytes(view[:4]) == b"null":
         return 0
     return len(msgspec.json.decode(raw, type=list[Raw])) if bytes(view[:1]) == b"[" else 1
+
+
+def whole_id(value: Id | float) -> Id:
+    """An id as it was before a table with gaps in its column made its whole numbers real ones.
+
+    >>> whole_id(7.0), whole_id("7.0")
+    (7, '7.0')
+    """
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else str(value)
+    return value
 
 
 def answer_text(value: Any) -> str | None:
