@@ -298,15 +298,21 @@ def clusters_to_settle(
 ) -> int | None:
     """How many clusters beyond `n` would show a difference of this size; 0 if `n` are enough.
 
-    None where no number would: the difference is 0 or its error unknown.
+    None where no number would: the difference is 0 or its error unknown. Where all clusters differ
+    alike, so that the error is 0, as many as the sign test needs.
 
     >>> clusters_to_settle(0.02, 0.01, 100)
-    97
+    99
+
+    Source: Guenther 1981, sample size formulas for normal theory t tests.
     """
     if difference == 0.0 or not math.isfinite(difference) or not math.isfinite(standard_error):
         return None
-    reach = normal_quantile(1.0 - alpha / 2.0) + normal_quantile(power)
-    needed = n * (reach * standard_error / difference) ** 2
+    if standard_error == 0.0:
+        return max(0, math.ceil(1.0 - math.log2(alpha) - 1e-9) - n)
+    edge = normal_quantile(1.0 - alpha / 2.0)
+    reach = edge + normal_quantile(power)
+    needed = n * (reach * standard_error / difference) ** 2 + edge**2 / 2.0
     return max(0, math.ceil(needed) - n)
 
 
