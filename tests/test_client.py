@@ -253,6 +253,22 @@ def test_what_never_went_out_is_told_apart(closed_port):
     assert call(f"http://127.0.0.1:{closed_port}/v1").was_sent is False
 
 
+def test_a_connection_that_was_closed_meanwhile():
+    """A break at once is stale on a connection that had served before, and on no other."""
+
+    async def ask_often(url):
+        client = ChatClient(endpoint_at(url))
+        answers = [await client.call(ASK) for _ in range(4)]
+        await client.close()
+        return answers
+
+    with FakeServer(behaviour=Behaviour(schedule=["reset", "", "reset", ""])) as server:
+        new, _, old, last = asyncio.run(ask_often(server.url))
+    assert (new.kind, new.is_stale, new.was_sent) == ("connection", False, True)
+    assert (old.kind, old.is_stale, old.was_sent) == ("connection", True, False)
+    assert isinstance(last, Reply)
+
+
 def test_long_headers():
     """Headers of more than 8 kB, as gateways send them, cost no reply."""
     long = web.json_response(completion({"content": "Red."}), headers={"x-policy": "a" * 20_000})

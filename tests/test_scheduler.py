@@ -706,6 +706,22 @@ class TestBudget:
         assert scheduler.error is not None
         assert len(client.seen) <= 0.1 / 0.01 + 4
 
+    def test_closed_connections_take_no_try(self) -> None:
+        """With a single try, a call still outlives ten of them; retries are counted."""
+        client = ScriptedClient(failing("connection", 10, is_stale=True))
+        once = DriveOptions(retry=RetryPolicy(max_tries=1))
+        scheduler, results = drive(bind(client), some(3), options=once)
+        assert all(isinstance(answer, Reply) for answer in results.values())
+        assert scheduler.meter.roles["model"].retries == 30
+
+    def test_connections_that_always_close_are_a_failure(self) -> None:
+        """Ten closed ones are pardoned and no more."""
+        client = ScriptedClient(failing("connection", 99, is_stale=True))
+        once = DriveOptions(retry=RetryPolicy(max_tries=1))
+        _, results = drive(bind(client), some(1), options=once)
+        assert all(isinstance(answer, CallFailure) for answer in results.values())
+        assert len(client.seen) == 11
+
     def test_calls_that_never_went_out_cost_nothing(self) -> None:
         """A server that is down for a while uses up no money."""
         client = ScriptedClient(failing("connection", 2, was_sent=False))

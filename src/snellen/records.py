@@ -159,6 +159,7 @@ class CallFailure:
 
     `retry_after_s` is the wait that the endpoint demands, in seconds. `attempts` counts the tries.
     `was_sent` is False where the request cannot have reached the endpoint, hence cost nothing.
+    `is_stale`: the endpoint had closed the connection, left open by an earlier call, by then.
     """
 
     kind: FailureKind
@@ -168,6 +169,7 @@ class CallFailure:
     attempts: int = 1
     latency_s: float = 0.0
     was_sent: bool = True
+    is_stale: bool = False
 
 
 Answer = Reply | CallFailure

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import errno
 import inspect
 import io
-import os
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -23,6 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from yarl import URL
 
+from snellen.client.connections import (
+    Connector,
+    basic_authorization,
+    is_reused,
+    proxy_for,
+    why_unreached,
+)
 from snellen.client.failures import (
     Refusal,
     failure_kind,
@@ -54,6 +56,8 @@ SPARE_CONNECTIONS = 4
 LARGE_BODY = 1 << 20
 # Common servers close idle connections after 5 s; to reuse one just then loses the call.
 IDLE_S = 4.0
+# Others close sooner. What breaks off this soon, on a connection that was open, was never read.
+STALE_S = 1.0
 LONGEST_HEADER = 1 << 16  # bytes; gateways send policies and cookies of more than the usual 8 kB
 TEACHING_STATUSES = frozenset({400, 404, 415, 422, 501})
 
@@ -138,7 +142,7 @@ class ChatClient:
         self._base = URL(chat_url(endpoint.url))
         self._chat = self._at("chat/completions")
         self._params = _merged_params({}, endpoint)
-        self._proxy, pass_by = _proxy_for(self._base)
+        self._proxy, pass_by = proxy_for(self._base)
         self._proxy_headers = pass_by if self._base.scheme == "https" else None
         self._headers = _headers_of(endpoint) | (pass_by if self._base.scheme == "http" else {})
         self._secrets = secrets_of(endpoint.key, endpoint.url, self._headers | pass_by)
@@ -207,6 +211,8 @@ class ChatClient:
         started = time.perf_counter()
         answer = await self._exchange("POST", self._chat, body)
         latency_s = time.perf_counter() - started
+        if isinstance(answer, CallFailure) and answer.is_stale and latency_s > STALE_S:
+            answer = replace(answer, is_stale=False, was_sent=True)
         if not isinstance(answer, bytes):
             return replace(answer, latency_s=latency_s)
         try:
@@ -258,13 +264,17 @@ class ChatClient:
         if isinstance(error, aiohttp.ClientResponseError):
             said = f"{place} does not speak HTTP as it should: {error.message}"
             return self._failure("bad_reply", said)
-        if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+        if isinstance(error, aiohttp.ClientPayloadError):
             return self._failure("connection", f"{place} broke off before its reply was whole")
+        if isinstance(error, aiohttp.ServerDisconnectedError):
+            failure = self._failure("connection", f"{place} broke off before its reply was whole")
+            return _mark_stale(failure)
         if isinstance(error, aiohttp.ClientProxyConnectionError):
             place = f"{place} by the proxy {self._proxy} that the environment names"
-        said = f"no connection to {place}: {_reason(error)}"
-        is_met = not isinstance(error, aiohttp.ClientConnectorError)
-        return self._failure("connection", said) if is_met else self._unsent(said)
+        said = f"no connection to {place}: {why_unreached(error)}"
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return self._unsent(said)
+        return _mark_stale(self._failure("connection", said))
 
     def _unsent(self, text: str) -> CallFailure:
         return replace(self._failure("connection", text), was_sent=False)
@@ -330,7 +340,7 @@ class ChatClient:
         if self._session is None:
             endpoint = self.endpoint
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
+                connector=Connector(
                     limit=endpoint.concurrency + SPARE_CONNECTIONS, keepalive_timeout=IDLE_S
                 ),
                 timeout=aiohttp.ClientTimeout(
@@ -396,7 +406,7 @@ def _headers_of(endpoint: Endpoint) -> dict[str, str]:
         headers["authorization"] = f"Bearer {endpoint.key}"
     elif parts.username is not None:
         user, password = unquote(parts.username), unquote(parts.password or "")
-        headers["authorization"] = _basic(user, password)
+        headers["authorization"] = basic_authorization(user, password)
     headers |= {name.lower(): value for name, value in endpoint.headers.items()}
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
@@ -408,57 +418,10 @@ def _headers_of(endpoint: Endpoint) -> dict[str, str]:
     return headers
 
 
-def _proxy_for(url: URL) -> tuple[URL | None, dict[str, str]]:
-    """The proxy that the environment names for a URL, and the header that it wants; asked once.
-
-    aiohttp's own `trust_env` asks again in a thread for every call. Nobody's proxy can reach this
-    machine's loopback, whatever the environment says.
-    """
-    host = url.host or ""
-    if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass(host):
-        return None, {}
-    named = getproxies().get(url.scheme)
-    if not named:
-        return None, {}
-    hint = "name an HTTP proxy, or put the endpoint's host into no_proxy"
-    try:
-        proxy = URL(named if "://" in named else f"http://{named}")
-    except ValueError as error:
-        message = f"the proxy for {url.scheme} that the environment names is no URL"
-        raise SettingsError(message, hint=hint) from error
-    if proxy.scheme not in ("http", "https"):
-        raise SettingsError(
-            f"the proxy for {url.scheme} is of the kind `{proxy.scheme}`", hint=hint
-        )
-    if not proxy.user:
-        return proxy, {}
-    return proxy.with_user(None), {"proxy-authorization": _basic(proxy.user, proxy.password or "")}
-
-
-def _basic(user: str, password: str) -> str:
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
-
-
-def _reason(error: Exception) -> str:
-    """Why there is no connection, in the system's words where it has some."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _distrust(error.certificate_error)
-    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    if isinstance(cause, ssl.SSLError):  # whose numbers are not the system's
-        reason = (cause.reason or str(cause)).replace("_", " ").lower()
-        return f"TLS: {reason} (does the server speak http, not https?)"
-    number = cause.errno if isinstance(cause, OSError) else None
-    if number is not None and number in errno.errorcode:
-        return os.strerror(number)
-    return getattr(cause, "strerror", None) or str(cause) or type(error).__name__
-
-
-def _distrust(error: Exception) -> str:
-    said = getattr(error, "verify_message", "") or str(error)
-    return (
-        f"its certificate is not trusted: {said.rstrip('.')} (the variable SSL_CERT_FILE names a"
-        " file of certificates that are)"
-    )
+def _mark_stale(failure: CallFailure) -> CallFailure:
+    """A connection that broke without a byte: one that was open before was closed already."""
+    is_stale = is_reused()
+    return replace(failure, is_stale=is_stale, was_sent=not is_stale)
 
 
 Function = Callable[[list[dict[str, Any]]], "str | Reply | Awaitable[str | Reply]"]

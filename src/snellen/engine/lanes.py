@@ -57,6 +57,7 @@ class Job:
     key: str
     tries: int = 0
     rate_limited: int = 0
+    stale: int = 0
     reserved: float = 0.0
     n_bytes: int = 0
     leads: str = ""

@@ -44,6 +44,7 @@ FLUSH_EVERY_S = 2.0
 # A call that ends sooner has not let the event loop go round.
 NO_WAIT_S = 0.0005
 MAX_PREPARED_BYTES = 192 * 2**20
+MAX_STALE = 10
 MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
 
 
@@ -447,12 +448,16 @@ class Scheduler:
         policy = self._options.retry
         if failure.kind not in RETRYABLE:
             return False
-        if not policy.allows(failure, tries=job.tries, rate_limited=job.rate_limited):
+        # A server that closes a connection just as it is used again says nothing about the call.
+        is_free = failure.is_stale and job.stale < MAX_STALE
+        job.stale += is_free
+        tries = job.tries - job.stale
+        if not is_free and not policy.allows(failure, tries=tries, rate_limited=job.rate_limited):
             return False
         if self._stopping:
             return True  # neither tried again nor failed: the next start makes this call
         self.meter.roles[job.request.role].retries += 1
-        wait = backoff_s(failure, tries=job.tries, rng=self._rng)
+        wait = 0.0 if is_free else backoff_s(failure, tries=tries, rng=self._rng)
         self._later(wait, self._requeue, lane, job)
         return True
 
