@@ -26,7 +26,7 @@ from snellen.records import Item, Probe
 from snellen.results import Party
 from snellen.stats.bootstrap import Resampling, holm
 from snellen.stats.simulation import Captioner, simulate_rivals
-from snellen.summaries import values_of
+from snellen.summaries import summarise, values_of
 
 QUICK = Resampling(resamples=500)
 
@@ -395,6 +395,21 @@ def test_standings_are_those_of_each_runs_own_summary(protocol):
         own, standing = values[metric.name], metric.standings[0]
         assert standing.value == pytest.approx(own.value)
         assert standing.interval == pytest.approx(own.ci95)
+
+
+def test_items_are_counted_apart_from_clusters():
+    """Direct questions about one picture are several items and one cluster; repeats are neither."""
+    found = summarise(bundled("terse", "direct"), status="complete")
+    one = found.metrics["accuracy"]
+    assert (one.n, one.n_items, one.n_clusters) == (55, 55, 8)
+    for label, metrics in found.by["error_category"].items():
+        own = metrics["accuracy"]
+        assert own.n_items == found.group_counts["error_category"][label]["items"]
+        assert own.n_clusters <= min(own.n_items, 8)
+    items = reading_items([2, 3])
+    twice = summarise(a_run(items, [letters(items), letters(items)]), status="complete")
+    one = twice.metrics["overall_acc"]
+    assert (one.n, one.n_items, one.n_clusters) == (10, 2, 2)
 
 
 def test_intervals_stay_where_values_can_be():

@@ -92,8 +92,9 @@ class RunSpec:
 class Value:
     """A metric in its three readings. Rates are fractions of 1; None where there is no value.
 
-    `ci95` belongs to `value` and is clustered by image. `fidelity` is "low" under a judge that
-    must not be compared with published numbers. `few` warns of fewer than 20 clusters.
+    `n` is the denominator, `n_items` the items and `n_clusters` the clusters behind it. `ci95`
+    belongs to `value` and is clustered by image. `fidelity` is "low" under a judge that must not
+    be compared with published numbers. `few` warns of fewer than 20 clusters.
     """
 
     value: float | None
@@ -106,6 +107,7 @@ class Value:
     left_out: int = 0
     few: bool = False
     fidelity: str = ""
+    n_clusters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,9 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
         judge=run.spec.judge.name,
         status=status,
         counts=replace(count(run.items, run.verdicts, table), bad_rows=len(run.spec.skipped_rows)),
-        metrics=values_of(tally, fidelity=fidelity, any_scored=_any_scored(table)),
+        metrics=values_of(
+            tally, fidelity=fidelity, any_scored=_any_scored(table), n_items=_n_items(table)
+        ),
         by=by,
         usage=usage_of(meter),
         group_counts=group_counts,
@@ -57,11 +59,24 @@ def resamples_for(n_clusters: int, wanted: int = RESAMPLES) -> int:
 
 
 def values_of(
-    tally: Tally, *, fidelity: str = "", any_scored: bool = True, resamples: int = RESAMPLES
+    tally: Tally,
+    *,
+    fidelity: str = "",
+    any_scored: bool = True,
+    n_items: int | None = None,
+    resamples: int = RESAMPLES,
 ) -> dict[str, Value]:
-    """Each metric of a tally in its three readings, with its interval."""
+    """Each metric of a tally in its three readings, with its interval.
+
+    `n_items` is how many items the tally is of; None: each cluster is one.
+    """
+    n_items = tally.n_clusters if n_items is None else n_items
+    # What nothing was scored of has no value, not the value zero.
+    nothing = Value(
+        None, None, None, None, 0.0, n_items, fidelity=fidelity, n_clusters=tally.n_clusters
+    )
     if not any_scored:
-        return {m.name: _no_value(tally, fidelity) for m in tally.metrics}
+        return dict.fromkeys((m.name for m in tally.metrics), nothing)
     sums = tally.sums()
     found = stats.intervals(
         tally.counts,
@@ -78,18 +93,20 @@ def values_of(
             upper=_number(metric.upper, sums),
             ci95=_pair(*ends[:, k]),
             n=float(metric.n(sums)),
-            n_items=tally.n_clusters,
+            n_items=n_items,
             lower=_number(metric.lower, sums),
             left_out=int(found.n_left_out[k]),
             few=bool(found.few[k]),
             fidelity=fidelity,
+            n_clusters=tally.n_clusters,
         )
     return values
 
 
-def _no_value(tally: Tally, fidelity: str) -> Value:
-    """A metric of which nothing was scored: it has no value, not the value zero."""
-    return Value(None, None, None, None, 0.0, tally.n_clusters, fidelity=fidelity)
+def _n_items(table: ProbeTable) -> int:
+    """How many items have a probe that was not skipped."""
+    units = np.unique(table.unit[~table.skipped])
+    return len({table.units[unit][0] for unit in units})
 
 
 def _number(formula: Formula | None, sums: Mapping[str, Array]) -> float | None:
@@ -161,6 +178,7 @@ def _breakdowns(
                 tally,
                 fidelity=run.spec.judge.fidelity,
                 any_scored=any_scored and not part.skipped.all(),
+                n_items=_n_items(part),
                 resamples=BREAKDOWN_RESAMPLES,
             )
             counts[dimension][label] = {

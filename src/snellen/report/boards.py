@@ -157,9 +157,8 @@ def readings_across(runs: Sequence[Run]) -> Table:
             low, high = value.ci95 if value.ci95 is not None else (None, None)
             cells = (value.value, low, high, value.scored, value.upper, value.lower)
             texts = tuple(number(name, cell) for cell in cells)
-            rows.append(
-                (labelled(run), title_of(name), *texts, f"{value.n:.0f}", str(value.n_items))
-            )
+            counts = (f"{value.n:.0f}", str(value.n_clusters or value.n_items))
+            rows.append((labelled(run), title_of(name), *texts, *counts))
     columns = (
         "Model", "Metric", "Value", "Low 95%", "High 95%", "Over scored", "Upper", "Lower", "n",
         "Clusters",
