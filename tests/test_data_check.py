@@ -125,6 +125,7 @@ def test_an_unknown_field_is_told_once_a_file(tmp_path: Path) -> None:
         ([0, 50, 10, 50], "the box is inverted or empty"),
         ([0, 0, 10], "expected [ymin, xmin, ymax, xmax], found 3 numbers"),
         ([0, "x", 10, 20], "expected a number, found text"),
+        ([0.1, 0.2, 0.5, 1], "expected edges from 0 to 1000, found shares of 1"),
     ],
 )
 def test_a_bad_box_is_named(tmp_path: Path, bbox: list[Any], message: str) -> None:
@@ -137,6 +138,15 @@ def test_a_bad_box_is_named(tmp_path: Path, bbox: list[Any], message: str) -> No
     assert len(told) == 1
     assert told[0].startswith("regions.jsonl, row 1, field `bbox")
     assert message in told[0]
+
+
+def test_a_blank_name_of_a_benchmark_is_told(tmp_path: Path) -> None:
+    """A run would bear it."""
+    folder = reading_folder(tmp_path)
+    card = json.loads((folder / "benchmark.json").read_text(encoding="utf-8"))
+    text = json.dumps(card | {"name": " "})
+    (folder / "benchmark.json").write_text(text, encoding="utf-8")
+    assert lines(folder) == ["benchmark.json, field `name`: the text is empty"]
 
 
 def test_pictures_that_no_model_can_be_shown_are_named(tmp_path: Path) -> None:

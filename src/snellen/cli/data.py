@@ -70,7 +70,7 @@ def _head(found: BenchmarkInfo) -> list[str]:
         lines.append(f"         {found.terms}")
     if found.source:
         lines.append(f"source: {found.source}")
-    return lines
+    return [*lines, ""]
 
 
 @command.command("check", epilog="Example: snellen data check my-benchmark/")

@@ -182,6 +182,8 @@ def _check_card_keys(path: Path, found: Findings) -> None:
     for key in ("version", "license", "source"):
         if key not in keys:
             found.note(DataError("the field is missing", file=CARD, field=key))
+    if not bytes(keys.get("name", b"?")).strip(b'" '):
+        found.note(DataError("the text is empty", file=CARD, field="name"))
 
 
 def _check_protocol(folder: Path, card: Card, *, found: Findings) -> None:
@@ -232,6 +234,10 @@ def _question_faults(row: QuestionRow) -> Iterator[Fault]:
 
 def _region_faults(row: RegionRow) -> Iterator[Fault]:
     yield from region_faults(row)
+    # A real box covers more than a millionth of a picture.
+    if was_read(row.bbox) and row.bbox and 0 < max(row.bbox) <= 1:
+        hint = "multiply shares of the picture by 1000"
+        yield Fault("bbox", f"expected edges from 0 to 1000, found shares of 1: {row.bbox}", hint)
     if fault := mask_fault(row.mask):
         yield Fault("mask", fault)
 

@@ -45,7 +45,8 @@ def read_replies(path: str | Path) -> ReplyFile:
     """
     path = Path(path)
     if not path.is_file():
-        raise DataError("the file does not exist", file=path)
+        what = "is a folder, expected a file" if path.is_dir() else "the file does not exist"
+        raise DataError(what, file=path)
     head = _first_value(path)
     if head is not None and not _is_reply_row(head):
         found = _from_object(path)
