@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from tests.compared_runs import write_run
 
 import snellen
 from judged_world import World, boolean_world, reading_world
@@ -22,6 +24,7 @@ from snellen.analysis.audits import (
     sample_audit,
     write_audit,
 )
+from snellen.cli import cli
 from snellen.cli.audit import audit_table, notices
 from snellen.errors import DataError, UsageError
 from snellen.planning import RunRequest
@@ -145,6 +148,24 @@ def test_a_verdict_has_one_truth(tmp_path: Path) -> None:
     write_audit([replace(row, truth="A"), replace(row, truth="B")], file)
     with pytest.raises(DataError, match=r"row 2.*twice, as `A` and `B`"):
         read_audit(file, world.run)
+
+
+def test_a_new_sample_spares_what_people_filled_in(tmp_path: Path) -> None:
+    """`--sample` on a file with truths is refused; what is left empty is told."""
+    run, file = reading_world(images=5).run, tmp_path / "a.jsonl"
+    folder = str(write_run(run, tmp_path / "run"))
+    draw = ["audit", folder, "--sample", "4", "--out", str(file)]
+    assert CliRunner().invoke(cli, draw, standalone_mode=False).exception is None
+    assert CliRunner().invoke(cli, draw, standalone_mode=False).exception is None
+    rows = read_audit(file, run)
+    write_audit([replace(rows[0], truth="A"), *rows[1:]], file)
+    before = file.read_bytes()
+    refused = CliRunner().invoke(cli, draw, standalone_mode=False).exception
+    assert isinstance(refused, UsageError)
+    assert "1 of its verdicts have a truth" in refused.message
+    assert file.read_bytes() == before
+    told = CliRunner().invoke(cli, ["audit", folder, "--read", str(file)], standalone_mode=False)
+    assert "notice: 3 of 4 rows have no truth" in told.output
 
 
 def test_one_audited_verdict_has_no_interval() -> None:

@@ -168,7 +168,11 @@ def read_audit(path: str | Path, run: Run) -> list[AuditRow]:
         # Not `splitlines`: a reply may hold U+2028 and the like, which JSON leaves as they are.
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot be read: {error}", file=file) from error
+        raise DataError(
+            f"cannot be read: {error}",
+            file=file,
+            hint="give the file that `snellen audit RUN --sample N --out FILE` wrote",
+        ) from error
     probes = {(item.id, probe.id): probe for item in run.items for probe in item.probes}
     rows: dict[Key, AuditRow] = {}
     for number, line in enumerate(lines, 1):
@@ -273,7 +277,9 @@ def evaluate_audit(run: Run, rows: Sequence[AuditRow]) -> Audit:
     truths = {_row_key(row): row.truth for row in rows if row.truth != ""}
     if not truths:
         raise UsageError(
-            "no row of the audit has a truth yet", hint="fill the field `truth`, then read it again"
+            "no row of the audit has a truth yet",
+            hint="fill the field `truth`, then read it again; a judge that was to fill it gave no "
+            "verdict that could be read",
         )
     known = list(_scored(run))
     questions = _QUESTIONS[run.spec.protocol]

@@ -12,6 +12,8 @@ import click
 from snellen.cli.options import driving_options, judge_options, parse_params
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from snellen.analysis.audits import Audit, AuditRow
     from snellen.results import Run
     from snellen.tables import Table
@@ -56,8 +58,8 @@ def command(run: str, **words: Any) -> int:
         print_json(found)
     else:
         print_table(audit_table(loaded, found))
-        for notice in notices(found):
-            click.echo(f"notice: {notice}", err=True)
+    for notice in (*_left_empty(rows, found), *([] if words["as_json"] else notices(found))):
+        click.echo(f"notice: {notice}", err=True)
     return 0
 
 
@@ -74,7 +76,23 @@ def _rows(run: Run, words: dict[str, Any]) -> list[AuditRow]:
             "an audit needs a sample",
             hint="draw one with --sample 100 --out audit.jsonl, or give --read audit.jsonl",
         )
+    _spare_truths(run, words["out"])
     return sample_audit(run, words["sample"], seed=words["seed"])
+
+
+def _spare_truths(run: Run, out: str | None) -> None:
+    """Refuses to write a new sample over a file in which somebody has filled truths."""
+    from snellen.analysis.audits import read_audit
+    from snellen.errors import UsageError
+
+    if not out or not Path(out).exists():
+        return
+    known = sum(row.truth != "" for row in read_audit(out, run))
+    if known:
+        raise UsageError(
+            f"{out} exists, and {known} of its verdicts have a truth",
+            hint=f"give --read {out} to go on with it, or another --out",
+        )
 
 
 def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRow]:
@@ -95,6 +113,15 @@ def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRo
         },
     )  # fmt: skip
     return asyncio.run(fill_with_judge(run, rows, request))
+
+
+def _left_empty(rows: Sequence[AuditRow], found: Audit) -> Iterator[str]:
+    empty = len(rows) - found.n_audited
+    if empty:
+        yield (
+            f"{empty} of {len(rows)} rows have no truth: the correction holds if those are no "
+            "harder than the others"
+        )
 
 
 def audit_table(run: Run, found: Audit) -> Table:
