@@ -236,6 +236,24 @@ def test_no_lesson(words, sent):
     assert learn(Dialect(), words, sent=sent, soft=SOFT) is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "`temperature` is deprecated for this model.",
+        "`temperature` may only be set to 1 when thinking is enabled.",
+        "`temperature` has to be a strictly positive float",
+        "temperature: range: expected value in (0, 2]",
+        "the parameter temperature cannot be used with reasoning models",
+        "invalid temperature: only 1 is allowed for this model",
+    ],
+)
+def test_a_refused_default_is_given_up(words):
+    """A soft field that a server names in a refusal of any wording is dropped."""
+    sent = {"temperature": 0, "max_tokens": 9}
+    lesson = learn(Dialect(), words, sent=sent, soft=frozenset({"temperature"}))
+    assert lesson == Dialect({}, frozenset({"temperature"}))
+
+
 def test_a_lesson_is_learnt_once():
     """A server that refuses both names of the limit does not turn a call round and round."""
     words = "unsupported: max_tokens, max_completion_tokens"

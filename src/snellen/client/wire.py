@@ -335,6 +335,7 @@ def _first_token(logprobs: _Logprobs | None) -> Mapping[str, float] | None:
 _REFUSED = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|not allowed|unexpected"
     r"|instead|\binvalid\b|\bextra\b|does not take|not available|additional propert|only the def"
+    r"|deprecated|no longer|(must|has to|should) be|(may|can) only|cannot|can't|\brange\b"
 )
 _SCHEMA_WORDS = ("response_format", "json_schema", "structured output", "guided", "grammar")
 
