@@ -180,6 +180,19 @@ def test_retry_after_in_both_forms():
     assert retry_after_s({}) is None
 
 
+def test_a_wait_until_a_date_goes_by_the_servers_clock():
+    """A machine whose clock is wrong waits as long as the server meant."""
+    headers = {"Retry-After": "Wed, 21 Oct 2015 07:28:30 GMT"}
+    assert retry_after_s({**headers, "Date": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 30.0
+    assert retry_after_s({**headers, "Date": "broken"}) == 0.0
+
+
+@pytest.mark.parametrize("value", ["-5", "nan", "", "3s", "2026-11-30T10:00:00Z"])
+def test_a_wait_that_is_none(value):
+    """What is neither a number nor a date demands nothing."""
+    assert retry_after_s({"Retry-After": value}) is None
+
+
 @pytest.mark.parametrize(
     "spelling",
     [

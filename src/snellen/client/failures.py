@@ -247,26 +247,29 @@ def _refusal_kind(words: str) -> FailureKind:
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """The wait that the headers demand, in seconds, from either form; None if they do not.
 
+    A date is taken against the server's own clock, where it shows it: this machine's may be wrong.
+
     >>> retry_after_s({"Retry-After": "3"})
     3.0
     """
     named = {name.lower(): value.strip() for name, value in headers.items()}
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        wait_s = _wait_s(named.get(name, ""), unit_s)
-        if wait_s is not None:
-            return wait_s
+        value = named.get(name, "")
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return float(value) * unit_s
+        until_s = _date_s(value)
+        if until_s is not None:
+            now_s = _date_s(named.get("date", ""))
+            return max(0.0, until_s - (time.time() if now_s is None else now_s))
     return None
 
 
-def _wait_s(value: str, unit_s: float) -> float | None:
-    if re.fullmatch(r"\d+(\.\d+)?", value):
-        return float(value) * unit_s
+def _date_s(value: str) -> float | None:
     try:
-        until = parsedate_to_datetime(value)
+        at = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    until = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return max(0.0, until.timestamp() - time.time())
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def one_line(text: str, secrets: Iterable[str] = ()) -> str:
