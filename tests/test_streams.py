@@ -1,13 +1,21 @@
-"""The command where its output is closed, full or no longer read."""
+"""The command where its output is closed, full or no longer read, and where it is interrupted."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.benchmark_files import reading_folder
+
+import snellen
+from snellen.cli import cli
+from snellen.planning import RunRequest, make_plan
+from snellen.readers import LoadOptions
+from snellen.runs import Finished, Plan, execute
 
 RUN = [
     sys.executable, "-m", "snellen", "run", "mini-direct", "--replies", "terse", "--limit", "2",
@@ -15,12 +23,11 @@ RUN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_costs_nothing(closed: str, tmp_path: Path) -> None:
-    """The run ends well, and no file of it takes the number of the closed stream."""
+def test_closed_streams_cost_nothing(tmp_path: Path) -> None:
+    """The run ends well, and no file of it takes the number of a closed stream."""
     out = tmp_path / "run"
     done = subprocess.run(
-        ["bash", "-c", f'"$@" {closed}', "bash", *RUN, str(out)],
+        ["bash", "-c", '"$@" <&- >&- 2>&-', "bash", *RUN, str(out)],
         capture_output=True,
         check=False,
         text=True,
@@ -59,3 +66,43 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     process.stdout.close()
     _, told = process.communicate()
     assert (process.returncode, told) == (1, "")
+
+
+@pytest.mark.parametrize("command", ["demo", "lengths", "run"])
+def test_an_interrupt_ends_a_command_of_several_runs(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ctrl-C in the first run starts no second one, and the way to go on is told."""
+    done: list[Path] = []
+
+    async def interrupted(plan: Plan, *, progress: object = None) -> Finished:
+        done.append(plan.out)
+        return replace(await execute(plan), exit_code=130)
+
+    out = str(tmp_path / "out")
+    replies = {"a": "A table. Two cups.", "b": "A shelf. Two cups."}
+    if command == "lengths":
+        snellen.run(
+            str(reading_folder(tmp_path / "bench")),
+            judge="embedded",
+            replies=replies,
+            out=tmp_path / "run",
+        )
+    words = {
+        "demo": ["demo", "--out", out],
+        "lengths": ["lengths", str(tmp_path / "run"), "--judge", "embedded", "--out", out],
+        "run": ["run", "mini", "--replies", "terse", "--judge", "embedded", "--out", out],
+    }[command]
+    monkeypatch.setattr("snellen.runs.execute", interrupted)
+    monkeypatch.setattr("snellen.planning.make_plan", limited)
+    assert cli.main(words, standalone_mode=False) == 130
+    assert len(done) == 1
+    assert "resume with: " in capsys.readouterr().err
+
+
+def limited(request: RunRequest) -> Plan:
+    """A plan of the first item only."""
+    return make_plan(replace(request, load=LoadOptions(limit=1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ def command(out: str) -> int:
     replies were written by looking at the pictures: one thorough, one terse, one careless.
     """
     from snellen.cli.printing import print_table
+    from snellen.cli.run import INTERRUPTED, resume_command
     from snellen.tables import leaderboard
 
     started = time.monotonic()
@@ -33,6 +35,9 @@ def command(out: str) -> int:
     for protocol in ("reading", "rubric", "direct"):
         runs, worst = evaluate(protocol, Path(out))
         code = max(code, worst)
+        if code == INTERRUPTED:
+            click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+            return code
         folders += [run.folder for run in runs]
         print_table(leaderboard(runs))
     print_fidelity(Path(out) / "fidelity.json")
@@ -44,6 +49,7 @@ def command(out: str) -> int:
 def evaluate(protocol: str, out: Path) -> tuple[list[Run], int]:
     """The three captioners' runs of one protocol, and the worst exit code."""
     from snellen.bundle import CAPTIONERS, bundled_replies
+    from snellen.cli.run import INTERRUPTED
     from snellen.flows import given_rows
     from snellen.planning import RunRequest, make_plan
     from snellen.readers.replies import load_replies
@@ -67,6 +73,8 @@ def evaluate(protocol: str, out: Path) -> tuple[list[Run], int]:
         finished = asyncio.run(execute(make_plan(request)))
         runs.append(load_run(finished.folder))
         worst = max(worst, finished.exit_code)
+        if worst == INTERRUPTED:
+            break
     return runs, worst
 
 

@@ -40,6 +40,7 @@ def command(run: str, **words: Any) -> int:
     from snellen.analysis.lengths import SHARES, length_table, shorten
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.rejudge import PROTOCOL_WORDS, request_of
+    from snellen.cli.run import INTERRUPTED
     from snellen.rejudging import rejudge_plan
     from snellen.results import load_run
 
@@ -51,6 +52,8 @@ def command(run: str, **words: Any) -> int:
         plan = rejudge_plan(shorten(stored, share), request_of(words | {"out": str(out)}))
         plan = replace(plan, settings=dict(plan.settings) | {"kept_share": share})
         code = max(code, _drive(plan, words))
+        if code == INTERRUPTED:
+            return code
         if not words["dry_run"]:
             made.append((share, load_run(out)))
     if made:
