@@ -13,6 +13,7 @@ from tests.rubric_world import SCENES, judge, write_world
 import snellen
 from snellen.analysis.alignment import (
     SCALAR,
+    Alignment,
     align_runs,
     align_scores,
     alignment_table,
@@ -22,6 +23,8 @@ from snellen.analysis.alignment import (
     overlap_scores,
     read_ratings,
 )
+from snellen.analysis.checking import Position, Rate
+from snellen.analysis.checktables import position_table
 from snellen.cli import cli
 from snellen.errors import ComparisonError, DataError, UsageError
 from snellen.results import load_run
@@ -76,6 +79,18 @@ def test_a_perfect_order_has_no_interval():
     found = correlate([1, 2, 3, 4], [1, 4, 9, 16], "spearman")
     assert (found.value, found.interval) == (1.0, None)
     assert found.p == pytest.approx(2 / 24)
+
+
+def test_no_p_value_is_written_as_zero():
+    """What rounding would make 0.000 is told to be below a thousandth."""
+    scores = {f"m{k}": float(k) for k in range(20)}
+    row = align_scores("score", scores, {m: v + v % 2 for m, v in scores.items()})
+    assert 0.0 < row.pearson.p < 0.0005
+    told = alignment_table(Alignment("b", scores, {"score": scores}, (row,)))
+    assert told.rows[0][1].endswith("p<0.001")
+    place = dict.fromkeys("ABCD", 25)
+    checked = position_table(Position({"A": 100, "B": 0, "C": 0, "D": 0}, place, 1e-9, Rate(1, 4)))
+    assert "even choice over the places: p < 0.001" in checked.notes
 
 
 def test_models_without_a_value_are_left_out():

@@ -382,7 +382,8 @@ def _cell(found: Correlation) -> str:
     if math.isnan(found.value):
         return "-"
     ends = "" if found.interval is None else f" [{found.interval[0]:.2f}, {found.interval[1]:.2f}]"
-    return f"{found.value:.3f}{ends} p={found.p:.3f}"
+    p = "p<0.001" if found.p < 0.0005 else f"p={found.p:.3f}"
+    return f"{found.value:.3f}{ends} {p}"
 
 
 def scores_table(alignment: Alignment) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from snellen.analysis.checking import JudgeCheck, Position, ProtocolCheck, Rate
+from snellen.analysis.comparison_tables import p_text
 from snellen.results import Run
 from snellen.tables import Table, number, summary_of, title_of
 
@@ -133,9 +134,9 @@ def position_table(found: Position) -> Table:
         (letter, f"{_share(n, total)} ({n})", f"{_share(found.right[letter], right)}")
         for letter, n in found.chosen.items()
     )
-    p = "-" if found.p_value is None else f"{found.p_value:.3f}"
+    p = "p = -" if found.p_value is None else p_text(found.p_value)
     notes = (
-        f"even choice over the places: p = {p}",
+        f"even choice over the places: {p}",
         f"same option under both orders: {written(found.same_content)}",
     )
     return Table(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from snellen.analysis.comparison_tables import p_text
 from snellen.errors import ComparisonError
 from snellen.keys import rng_for
 from snellen.results import Run
@@ -189,9 +190,9 @@ def _verdict(found: Advantage | None) -> tuple[str, ...]:
         )
     text = (
         f"own-family advantage {100 * found.difference:+.1f} points "
-        f"[{100 * found.low:.1f}, {100 * found.high:.1f}], p = {found.p_images:.3f} over "
+        f"[{100 * found.low:.1f}, {100 * found.high:.1f}], {p_text(found.p_images)} over "
         f"{found.n_images} images"
     )
     if found.p_families is None:
         return (text, "too few models to tell families from other traits of these models")
-    return (text, f"p = {found.p_families:.3f} over other assignments of families to models")
+    return (text, f"{p_text(found.p_families)} over other assignments of families to models")
