@@ -27,6 +27,7 @@ from snellen.results import Party
 from snellen.stats.bootstrap import Resampling, holm
 from snellen.stats.simulation import Captioner, simulate_rivals
 from snellen.summaries import summarise, values_of
+from snellen.tables import breakdown
 
 QUICK = Resampling(resamples=500)
 
@@ -406,6 +407,8 @@ def test_items_are_counted_apart_from_clusters():
         own = metrics["accuracy"]
         assert own.n_items == found.group_counts["error_category"][label]["items"]
         assert own.n_clusters <= min(own.n_items, 8)
+    shown = breakdown(replace(bundled("terse", "direct"), summary=found), "error_category")
+    assert "fewer clusters than `Items`" in shown.notes[0]
     items = reading_items([2, 3])
     twice = summarise(a_run(items, [letters(items), letters(items)]), status="complete")
     one = twice.metrics["overall_acc"]
