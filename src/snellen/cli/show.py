@@ -65,6 +65,7 @@ def command(
     loaded = [load_run(path) for path in find_runs(runs)]
     # Once: the summary of a run that has not ended is computed anew each time.
     loaded = [replace(run, summary=tables.summary_of(run)) for run in loaded]
+    _require(loaded, dimensions)
     if as_json:
         print_json([run.summary for run in loaded])
         return
@@ -80,8 +81,9 @@ def command(
         if len(same) == 1:
             put(tables.readings(shown[0]))
         for run in shown:
-            for dimension in _chosen(run, dimensions):
-                put(tables.breakdown(run, dimension))
+            for dimension in dimensions:
+                if dimension in tables.summary_of(run).by:
+                    put(tables.breakdown(run, dimension))
         for run in shown:
             for table in (*panel_tables(run), sensitivity_table(run)):
                 if table is not None:
@@ -149,15 +151,16 @@ def _judge_studies(runs: list[Run]) -> list[Table]:
     return found
 
 
-def _chosen(run: Run, dimensions: tuple[str, ...]) -> list[str]:
+def _require(runs: list[Run], dimensions: tuple[str, ...]) -> None:
+    """Raises UsageError for a dimension that none of the runs has."""
     from snellen import tables
     from snellen.errors import UsageError
 
-    available = tables.summary_of(run).by
+    available = dict.fromkeys(name for run in runs for name in tables.summary_of(run).by)
     for name in dimensions:
         if name not in available:
+            where = str(runs[0].folder) if len(runs) == 1 else f"any of the {len(runs)} runs"
             raise UsageError(
-                f"no breakdown by {name} in {run.folder}",
+                f"no breakdown by {name} in {where}",
                 hint=f"there are: {', '.join(available) or 'none'}",
             )
-    return list(dimensions)
