@@ -180,6 +180,8 @@ class TestFaults:
             sent = [b for b in chats(server) if "number 0 at the left of s0001?" in text_of(b)]
         assert len(sent) == 1
         assert finished.summary.counts.unscored_by_reason == {"judge_content_filter": 1}
+        told = "1 judge call failed (content_filter), the first with: HTTP 400: blocked by policy"
+        assert finished.notices == (told,)
 
     def test_a_call_that_never_comes_back_ends_at_its_limit(
         self, benchmark: Path, undisturbed: Path, out: Path, hurried: Path
@@ -323,6 +325,7 @@ class TestStops:
         assert finished.exit_code == 3
         assert finished.error is not None
         assert "`stop` is refused" in finished.error.message
+        assert finished.notices == ()
 
     def test_an_endpoint_without_a_model_list_is_no_matter(
         self, benchmark: Path, out: Path

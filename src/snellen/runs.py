@@ -454,9 +454,21 @@ def _finish(
     summary = summarise(run, status=status, meter=scheduler.meter)
     write_json(plan.out / "summary.json", summary)
     code = exit_code(summary, scheduler, max_unscored=plan.max_unscored)
+    notices += _failure_notices(scheduler)
     notices += _language_notices(summary.counts.unscored_by_reason.get("judge_language", 0))
     run = replace(run, summary=summary)
     return Finished(plan.out, summary, code, scheduler.error, notices, run)
+
+
+def _failure_notices(scheduler: Scheduler) -> tuple[str, ...]:
+    """Why calls failed, in the server's words; what stopped the run is said elsewhere."""
+    error = scheduler.error
+    told = error.kind if isinstance(error, EndpointError) else ""
+    return tuple(
+        f"{count} {role} call{'s' * (count > 1)} failed ({kind}), the first with: {said}"
+        for (role, kind), (count, said) in scheduler.failures.items()
+        if kind not in (told, "language")
+    )
 
 
 def _language_notices(n_probes: int) -> tuple[str, ...]:

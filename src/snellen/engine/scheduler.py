@@ -77,6 +77,8 @@ class Scheduler:
     ) -> None:
         self.meter = Meter(roles={role: RoleMeter() for role in bindings})
         self.error: SnellenError | None = None
+        # How many calls of a role failed for good in each way, and what the first of them was told.
+        self.failures: dict[tuple[str, str], tuple[int, str]] = {}
         self.interrupted = False
         self._bindings = bindings
         self._journal, self._cache = journal, cache
@@ -485,7 +487,10 @@ class Scheduler:
             self._journal.append(row)
 
     def _note_failure(self, job: Job, failure: CallFailure) -> None:
-        """Stops the run when an endpoint is hopeless."""
+        """Counts a failure for good, and stops the run when an endpoint is hopeless."""
+        place = (job.request.role, failure.kind)
+        count, said = self.failures.get(place, (0, failure.message))
+        self.failures[place] = (count + 1, said)
         endpoint = job.binding.endpoint
         if failure.kind in HOPELESS:
             self._stop(stops.hopeless(endpoint, failure), grace_s=STOP_GRACE_S)
