@@ -22,8 +22,8 @@ ROW = ("thorough", "74.4 [70.7, 78.0]", "86.0 [79.2, 90.8]", "3.09 [2.84, 3.27]"
 TEXT = "a caption of many words that no terminal of sixty columns can hold in a single line"
 
 
-def seen(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a terminal of so many columns gets, without colours."""
+def told(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a terminal of so many columns gets."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     monkeypatch.setenv("COLUMNS", str(width))
@@ -33,7 +33,12 @@ def seen(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
         stream.flush()
         text = "".join(pieces(ours))
     os.close(ours)
-    return re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "")
+    return text.replace("\r", "")
+
+
+def seen(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same without colours."""
+    return re.sub(r"\x1b\[[\d;]*m", "", told(table, width, monkeypatch))
 
 
 def pieces(terminal: int) -> Iterator[str]:
@@ -105,6 +110,19 @@ def test_a_width_that_no_terminal_has_is_not_believed(monkeypatch: pytest.Monkey
     text = seen(Table("A board of some words", NAMES, (ROW,), ("a note",)), 1, monkeypatch)
     assert "A board of some" in text
     assert "  a note" in text.splitlines()
+
+
+@pytest.mark.parametrize(("name", "value"), [("TERM", "dumb"), ("NO_COLOR", "1")])
+def test_a_terminal_that_wants_no_escapes_gets_none(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bold heads elsewhere, plain ones in an editor's shell."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    table = Table("A board", NAMES, (ROW,), ("a note",))
+    assert "\x1b[1m" in told(table, 80, monkeypatch)
+    monkeypatch.setenv(name, value)
+    assert "\x1b" not in told(table, 80, monkeypatch)
 
 
 def test_a_pipe_gets_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:

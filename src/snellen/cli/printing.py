@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -39,7 +40,7 @@ def print_table(table: Table) -> None:
     table = _legible(table)
     if table.title:
         for line in _folded(table.title, width):
-            click.echo(click.style(line, bold=True))
+            click.echo(_styled(line, bold=True))
         click.echo()
     rows = [table.columns, *_stacked(table, width)]
     for number, part in enumerate(_parts(rows, width)):
@@ -50,8 +51,14 @@ def print_table(table: Table) -> None:
         click.echo()
     for note in table.notes:
         for line in _folded(note, width - len(INDENT)) if tty else [note]:
-            click.echo(click.style(INDENT + line, dim=True))
+            click.echo(_styled(INDENT + line, dim=True))
     click.echo()
+
+
+def _styled(text: str, **style: bool) -> str:
+    """A text in bold or dim, except where escapes would be shown or are not wanted."""
+    plain = os.environ.get("TERM") == "dumb" or os.environ.get("NO_COLOR")
+    return text if plain else click.style(text, **style)
 
 
 def _legible(table: Table) -> Table:
@@ -79,7 +86,7 @@ def _print_part(rows: Sequence[Sequence[str]], width: int) -> None:
     widths = _shared_out(rows, width - len(INDENT))
     for number, row in enumerate(rows):
         for line in _lines(row, widths):
-            click.echo(click.style(line, bold=True) if not number else line)
+            click.echo(_styled(line, bold=True) if not number else line)
         if not number:
             click.echo(INDENT + "─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
 
