@@ -40,6 +40,7 @@ def piece(finish_reason=None, **delta):
         b"\n\n  \n" + json.dumps(WHOLE).encode() + b"\r\n",
         body_of({"content": ["Re", "d."]}),
         body_of({"content": {"type": "text", "text": "Red."}}),
+        body_of({"content": [{"type": "text", "text": {"value": "Red."}}]}),
         body_of({"content": "Red.", "refusal": False}),
         body_of({"content": "Red."}, finish_reason={"type": "stop"}),
         body_of({"content": "Red.", "reasoning": {"text": ""}}),
@@ -100,6 +101,9 @@ def test_stream_of_events():
     assert (reply.text, reply.reasoning, reply.finish_reason) == ("Red.", "Hm", "stop")
     assert (reply.usage, reply.model) == (Usage(10, 2), "m")
     assert read_reply(stream_of(WHOLE)).text == "Red."
+    lines = stream_of(piece("stop", content="a\u2028b\x85c")).replace(b"\n", b"\r\n")
+    raw = lines.replace(rb"\u2028", "\u2028".encode()).replace(rb"\u0085", "\x85".encode())
+    assert read_reply(raw).text == "a\u2028b\x85c"
 
 
 @pytest.mark.parametrize(
@@ -116,6 +120,13 @@ def test_what_broke_off_is_no_reply(body):
     """A part of a reply, or none, is never taken for the whole: neither blank nor cut."""
     with pytest.raises(UnreadableReplyError):
         read_reply(body)
+
+
+@pytest.mark.parametrize("content", [[5], {"words": "Red."}, 5])
+def test_content_that_cannot_be_read_is_not_blank(content):
+    """A reply whose words are not found is none, for a blank one would be wrong."""
+    with pytest.raises(UnreadableReplyError):
+        read_reply(body_of({"content": content}))
 
 
 @pytest.mark.parametrize(

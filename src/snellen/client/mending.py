@@ -46,7 +46,7 @@ def mend(body: bytes, said: str) -> tuple[dict[str, Any], str]:
         if events:
             return _tidy(_joined(events), said), "the reply came as a stream of events"
         # Some gateways keep the line busy with comments before a body that is no stream.
-        text = "\n".join(line for line in text.splitlines() if not line.startswith(":")).strip()
+        text = "\n".join(line for line in _lines(text) if not line.startswith(":")).strip()
     value = _read_json(text, body, said)
     return _tidy(value, said), f"parts of the reply are unreadable: {said}"
 
@@ -76,7 +76,7 @@ def _events(text: str, said: str) -> Iterator[dict[str, Any]]:
     Raises: UnreadableReplyError, for a stream that breaks off before its end.
     """
     is_whole = False
-    for line in text.splitlines():
+    for line in _lines(text):
         if not line.startswith("data:"):
             continue
         data = line.removeprefix("data:").strip()
@@ -90,6 +90,11 @@ def _events(text: str, said: str) -> Iterator[dict[str, Any]]:
                 yield event
     if "data:" in text and not is_whole:
         raise UnreadableReplyError("a stream of events that was cut off, instead of JSON")
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as event streams have them: other line separators may stand inside of JSON."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _first(entries: Any) -> Mapping[str, Any]:
@@ -154,10 +159,13 @@ def _tidy_message(choice: Mapping[str, Any], said: str) -> dict[str, Any]:
         raise UnreadableReplyError(f"JSON that is no chat completion ({said})")
     parts = content if isinstance(content, list) else [content]
     thoughts = [p.get("thinking") for p in parts if isinstance(p, dict)]
+    words, thought = _plain(parts), _plain(thoughts)
+    if content and words is None and thought is None:
+        raise UnreadableReplyError(f"JSON that is no chat completion ({said})")
     found = {
-        "content": None if content is None else _plain(parts),
+        "content": words,
         "reasoning_content": _plain(message.get("reasoning_content")),
-        "reasoning": _plain(message.get("reasoning")) or _plain(thoughts),
+        "reasoning": _plain(message.get("reasoning")) or thought,
         "refusal": _plain(message.get("refusal")),
     }
     return {name: text for name, text in found.items() if text is not None}
@@ -168,7 +176,7 @@ def _plain(value: Any) -> str | None:
     if isinstance(value, str):
         return _whole_text(value)
     if isinstance(value, dict):
-        return _plain(value.get("text"))
+        return _plain(value.get("text", value.get("value")))
     if isinstance(value, list):
         texts = [text for text in map(_plain, value) if text is not None]
         return "".join(texts) if texts else None
