@@ -159,3 +159,42 @@ def test_a_conflict_without_ids_for_all_keeps_nothing() -> None:
     reply = tags(A=(("A1", "true"), ("A1", "false"), ("A3", "true")), B=())
     a, _ = parse_assessment(reply, 3, 0)
     assert (a.reason, a.parts) == ("conflict", ())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[Group A: Critical Rubrics]\ntrue\nfalse\n[Group B: Granular Rubrics]\ntrue",
+        "### Group A: Critical Rubrics\n1. true\n2. false\n### Group B: Granular Rubrics\n1. true",
+        "Group A: [true, false]\nGroup B: [true]",
+        "Group A:\n```json\n[true, false]\n```\nGroup B:\n```json\n[true]\n```",
+        "B1: true\nA2: false\nA1: true",
+        "<GroupA>true\nfalse</GroupA><GroupB>true</GroupB>",
+        "<GroupA><Result2>false</Result2><Result1>true</Result1></GroupA>"
+        "<GroupB><Result1>true</Result1></GroupB>",
+        "<Result>true</Result>\n<Result>false</Result>\n<Result>true</Result>",
+        "<analysis>" + WHOLE.replace("false", "true") + "</analysis>" + WHOLE,
+    ],
+)
+def test_more_forms_of_two_groups(reply: str) -> None:
+    """The prompt's own headings, named lines and bare groups say which result is whose."""
+    assert [p.value for p in parse_assessment(reply, 2, 1)] == [(True, False), (True,)]
+
+
+def test_a_number_used_twice_leaves_another_out() -> None:
+    """Numbers that name one statement twice do not tell where the others stand."""
+    results = "<Result>1. false</Result><Result>2. true</Result><Result>2. true</Result>"
+    a, b = parse_assessment(f"<GroupA>{results}</GroupA><GroupB></GroupB>", 3, 0)
+    assert (a.reason, b.value) == ("wrong_count", ())
+    same = results.replace("2.", "1.")
+    assert parse_assessment(f"<GroupA>{same}</GroupA>", 3, 0)[0].value == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["Group A:\ntrue\nfalse\nGroup B:\nfalse", "A1: true\nA2: false\nB1: false"],
+)
+def test_the_last_results_of_a_cut_list_are_not_whole(reply: str) -> None:
+    """A list that nothing closes may have been cut inside its last line."""
+    a, b = parse_assessment(reply, 2, 1, finish_reason="length")
+    assert (a.value, b.reason) == ((True, False), "truncated")

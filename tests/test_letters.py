@@ -179,3 +179,75 @@ def test_several_answers_know_their_options() -> None:
     parsed = parse_letters("1. B: blue\n2. B: one", 2, options=options)
     assert [p.value for p in parsed] == ["B", None]
     assert parse_letters("1. B\n2.", 2, finish_reason="length")[0].reason == "truncated"
+
+
+CARS = ("a red bicycle", "a blue car", "two dogs", "an empty street")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Die richtige Antwort ist B.",
+        "La respuesta correcta es B.",
+        "La bonne réponse est B",
+        "الإجابة الصحيحة هي B",
+        "答えはBです。",
+        "정답은 B입니다.",
+        "【答案】B",
+        "不是A，而是B",
+        "B，不是A",
+        "The answer is not A but B.",
+        "✅ B",
+        "B ✓",
+        "B\ufe0f",
+        "Therefore, B.",
+        "It's B",
+        "B[/INST]",
+        "B<｜end▁of▁sentence｜>",
+        "<scratchpad>A?</scratchpad>B",
+        "<|START_THINKING|>A<|END_THINKING|>B",
+        '{"response": "B"}',
+    ],
+)
+def test_more_forms_of_one_letter(reply: str) -> None:
+    """A letter is read in other languages, behind thoughts and beside ticks."""
+    assert parse_letter(reply, CARS).value == "B"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "A错误",
+        "A: 错误",
+        "A不是正确答案，B才是",
+        "A选项不符合描述",
+        "不选A",
+        "A和B都可能",
+        "A吗？不，是B",
+        "答案：A。等等，应该是B。",
+        "A, falsch",
+        "Antwort: A oder B",
+        "Die Antwort ist nicht A",
+        "答えはAではない",
+        "A: B",
+        "A. B",
+        "A: red bicycle. B: blue car. The caption says blue.",
+        "A ✗ B ✓",
+        "B, I think",
+        "B (most likely)",
+        "B, but not sure",
+        "B. I'm not sure.",
+        "It's a",
+        '{"answer": "A"}\n{"answer": "B"}',
+    ],
+)
+def test_a_letter_that_is_denied_or_left_open_is_none(reply: str) -> None:
+    """No letter is taken from words that deny it, weigh it or set another beside it."""
+    assert parse_letter(reply, CARS).value is None
+
+
+def test_letters_inside_an_option_are_its_own() -> None:
+    """The option's own text may have letters that look like those of options."""
+    options = ("Mr B. Jones", "Dr. A. Smith", "vitamin A or C", "none")
+    assert parse_letter("B: Dr. A. Smith", options).value == "B"
+    assert parse_letter("C. vitamin A or C", options).value == "C"

@@ -128,3 +128,74 @@ def test_a_statement_is_one_word() -> None:
 def test_one_statement_in_tags(reply: str, value: bool | None) -> None:
     """A judge that keeps to the form for many statements is read when it is asked about one."""
     assert parse_statement(reply).value is value
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Falsch", False),
+        ("Die Antwort ist nicht richtig.", False),
+        ("Urteil: Wahr", True),
+        ("صحيح", True),
+        ("الإجابة غير صحيحة", False),
+        ("回答是错误的", False),
+        ("[reason] 一致 [judge] 真", True),
+        ("Верно", True),
+        ("Faux.", False),
+        ("Richtig, teilweise", None),
+        ("No es correcto", None),
+        ("正确吗？不正确", None),
+    ],
+)
+def test_verdicts_in_other_languages(reply: str, value: bool | None) -> None:
+    """A judge that answers in another language is read by the same rules."""
+    assert parse_verdict(reply).value is value
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "No, wait. Yes.",
+        "True. On second thought, no.",
+        "Correct. Scratch that.",
+        "True。等等，不对。",
+        "正确。但是左右弄反了，所以错误。",
+        "错误。实际上是正确的。",
+        "Ja, aber die Antwort ist falsch",
+        '{"correct": true}\n{"correct": false}',
+    ],
+)
+def test_a_verdict_that_is_taken_back_is_none(reply: str) -> None:
+    """Two verdicts of which neither is named as the last contradict each other."""
+    assert parse_verdict(reply).reason == "contradiction"
+
+
+@pytest.mark.parametrize("doubt", ["mostly", "I think", "more or less", "but not really"])
+def test_a_verdict_with_doubt_behind_it_is_hedged(doubt: str) -> None:
+    """Doubt in few words after the verdict counts like doubt before it."""
+    assert parse_verdict(f"Correct, {doubt}.").reason == "hedged"
+    assert parse_verdict(f"True ({doubt})").reason == "hedged"
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("True, mostly red is named in both", True),
+        ("False. No, the colours differ.", False),
+        ("True. Any difference? No.", True),
+        ("错误，正确答案是3", False),
+        ("正确。学生没有错误。", True),
+        ("This is correct.", True),
+        ("Both are 3. Therefore, the answer is correct.", True),
+        ("Verdict — False", False),
+        ('{"evaluation": {"correct": true}}', True),
+        ("<reasoning>might be true</reasoning>\nFalse", False),
+        ("True<｜end▁of▁sentence｜>", True),
+        ("This might be 3. The answer is correct.", None),
+        ("The reference answer is correct.", None),
+        ("<analysis>Verdict: True</analysis>", None),
+    ],
+)
+def test_plain_words_around_a_verdict(reply: str, value: bool | None) -> None:
+    """Reasons that agree leave the verdict, and a sentence about the answer alone is one."""
+    assert parse_verdict(reply).value is value

@@ -54,16 +54,21 @@ _GROUP = re.compile(
 )
 _EXACT = re.compile(r"<Group([AB])>(?:\s*<Result>\s*(?i:true|false)\s*</Result>)*\s*</Group\1>")
 RESULT = re.compile(
-    r"<\s*result\b(?P<attributes>[^<>]*?)(?:/\s*>|>(?P<body>[^<]*)(?P<end><\s*/\s*result\s*>)?)",
+    r"<\s*result(?P<attributes>(?:[\s_-]*\d{1,3})?\b[^<>]*?)"
+    r"(?:/\s*>|>(?P<body>[^<]*)(?P<end><\s*/\s*result[\s_-]*\d*\s*>)?)",
     re.I,
 )
-_ID = re.compile(r"\b(?:id|n|no|number|index|rubric)\s*=\s*[\"']?\s*([\w.-]+)", re.I)
+_ID = re.compile(
+    r"(?:\b(?:id|n|no|number|index|rubric)\s*=\s*[\"']?\s*|^[\s_-]*(?=\d))([\w.-]+)", re.I
+)
 _ITEM_NUMBER = re.compile(
     r"^\s*[(\[]?(?P<id>(?:[AB]|R|rubric\s*)?\d{1,3})\s*(?:[):\]-]|\.(?!\d))\s*(?=\S)", re.I
 )
 _NUMBERED = re.compile(r"[a-z]{0,9}[\s_.-]?[ab]?[\s_.-]?(\d{1,3})", re.I)
 _HEADING = re.compile(
-    r"^\W*group[\s_-]*(?P<name>[ab])\b(?:[^\n:]*:|[^\n\w]*$|\s*\([^)\n]*\)\W*$)", re.I | re.M
+    r"^\W*group[\s_-]*(?P<name>[ab])\b"
+    r"(?:[^\n,;]*\b(?:rubrics?|statements?|criteria)\W*$|[^\n:]*:|[^\n\w]*$|\s*\([^)\n]*\)\W*$)",
+    re.I | re.M,
 )
 
 
@@ -78,14 +83,19 @@ def read_tags(text: str) -> Found:
             exact = bool(blocks) and _EXACT.fullmatch(match[0]) is not None
             found.setdefault(match["name"].lower(), []).append(_read_group(match, exact=exact))
     if not found:
-        flat = (_results_in(block) for block in blocks)
+        whole = bool(blocks)
+        flat = (replace(_results_in(block), closed=whole) for block in blocks or [text])
         return {"": kept} if (kept := [group for group in flat if group.items]) else {}
     return found
 
 
 def _read_group(group: re.Match[str], *, exact: bool) -> Group:
     closed = group["body"] is None or group["end"] != ""
-    return replace(_results_in(group["body"] or ""), closed=closed, exact=exact)
+    body = group["body"] or ""
+    found = _results_in(body)
+    if not found.items and "<" not in body:
+        found = take_numbers(_lines_of(body))
+    return replace(found, closed=closed, exact=exact)
 
 
 def _results_in(text: str) -> Group:
@@ -97,19 +107,33 @@ def _results_in(text: str) -> Group:
 
 
 def take_numbers(lines: Sequence[str]) -> Group:
-    """Items, with the numbers that they begin with as ids if each has one of its own."""
+    """Items, with the numbers that they begin with as ids if each has one.
+
+    Where all bear one and the same number, it is the mark of a list and says nothing.
+    """
     numbers = [_ITEM_NUMBER.match(line) for line in lines]
     ids = tuple(m["id"] for m in numbers if m)
     items = tuple(_ITEM_NUMBER.sub("", line) for line in lines)
-    return Group(items, ids if len(set(ids)) == len(items) else ())
+    is_telling = len(ids) == len(items) and (len(set(ids)) > 1 or len(ids) == 1)
+    return Group(items, ids if is_telling else ())
+
+
+def _lines_of(text: str) -> list[str]:
+    """One result a line, or all in one line, parted by commas."""
+    lines = [line for raw in text.split("\n") if (line := undress(raw))]
+    if len(lines) != 1:
+        return lines
+    return re.split(r"\s*[,;]\s*", re.sub(r"^\[(.*)\]$", r"\1", lines[0]))
 
 
 def read_json(text: str) -> Found:
-    """Groups in JSON: lists under group names, or one list of rows with ids, A before B."""
+    """Groups in JSON: lists under group names or headings, or one list of rows, A before B."""
     found: Found = {}
-    for _, _, value in json_places(text):
+    heads = list(_HEADING.finditer(text))
+    for start, _, value in json_places(text):
         if isinstance(value, list):
-            found.setdefault("", []).append(_json_group(value))
+            above = [head["name"].lower() for head in heads if head.end() <= start]
+            found.setdefault(above[-1] if above else "", []).append(_json_group(value))
         else:
             _collect(value, found)
     return found
@@ -174,22 +198,40 @@ def _row_value(row: Any) -> Any:
 
 
 def read_headings(text: str) -> Found:
-    """Groups under plain headings, one result a line or parted by commas."""
+    """Groups under plain headings, one result a line or parted by commas.
+
+    Nothing shows that the last one is whole, should the reply be cut off.
+    """
     heads = list(_HEADING.finditer(text))
     ends = [m.start() for m in heads[1:]] + [len(text)]
     found: Found = {}
     for head, end in zip(heads, ends, strict=False):
-        lines = [line for raw in text[head.end() : end].split("\n") if (line := undress(raw))]
-        if len(lines) == 1:
-            lines = re.split(r"\s*[,;]\s*", lines[0])
-        found.setdefault(head["name"].lower(), []).append(take_numbers(lines))
+        group = take_numbers(_lines_of(text[head.end() : end]))
+        closed = end < len(text)
+        found.setdefault(head["name"].lower(), []).append(replace(group, closed=closed))
     return found
+
+
+_NAMED_LINE = re.compile(
+    r"(?:group\s*)?(?P<id>[ab][\s_.-]?\d{1,3})\s*[.:)=-]\s*(?P<said>\S.*)", re.I
+)
+
+
+def read_named_lines(text: str) -> Found:
+    """Results on lines of their own, each behind the name of its rubric: "A1: true"."""
+    lines = [line for raw in text.split("\n") if (line := undress(raw))]
+    named = [m for m in map(_NAMED_LINE.fullmatch, lines) if m]
+    if len(named) < len(lines):
+        return {}
+    items, ids = tuple(m["said"] for m in named), tuple(m["id"] for m in named)
+    return {"": [Group(items, ids, closed=False)]}
 
 
 ASSESSMENT_STEPS: dict[str, Callable[[str], Found]] = {
     "tags": read_tags,
     "json": read_json,
     "headings": read_headings,
+    "named lines": read_named_lines,
 }
 
 
@@ -288,7 +330,11 @@ def _cut(group: Group, n_a: int, n_b: int) -> tuple[Group, Group]:
     by_name = bool(names) and set(names) <= {"a", "b"}
     if not by_name and len(set(group.ids)) == len(group.items):
         ordered = in_order(group)
-        group = replace(group, apart=False) if ordered is None else Group(tuple(ordered))
+        group = (
+            replace(group, apart=False)
+            if ordered is None
+            else replace(group, items=tuple(ordered), ids=())
+        )
     rows = list(zip(group.ids or ("",) * len(group.items), group.items, strict=True))
     places = _places(group)
     if not group.apart or (not by_name and max(places, default=-1) + 1 != n_a + n_b):
@@ -300,6 +346,9 @@ def _cut(group: Group, n_a: int, n_b: int) -> tuple[Group, Group]:
         for wanted in (True, False)
     ]
     made = [Group(tuple(v for _, v in p), tuple(i for i, _ in p if group.ids)) for p in parts]
+    # Only what stands last can be cut.
+    last = 0 if sides and sides[-1] else 1
+    made[last] = replace(made[last], closed=group.closed)
     return made[0], made[1]
 
 

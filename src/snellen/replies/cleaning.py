@@ -12,8 +12,9 @@ import ast
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 NOTE_CHARS = 200
@@ -61,6 +62,13 @@ THOUGHT_TAGS: tuple[tuple[str, str], ...] = (
     ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|start_thinking|>", "<|end_thinking|>"),
+    ("<unused94>thought", "<unused95>"),
+)
+# A judge thinks in these too; in a tested caption they may hold the description itself.
+_ASIDE_TAG = re.compile(
+    r"<\s*(?P<name>reasoning|reflection|scratchpad|analysis|thoughts)\s*>.*?<\s*/\s*(?P=name)\s*>",
+    re.DOTALL | re.IGNORECASE,
 )
 _CHANNEL = re.compile(
     r"<\|channel\|>\s*(?P<name>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
@@ -131,11 +139,11 @@ def drop_thinking(text: str) -> str:
     for opening, closing in THOUGHT_TAGS:
         block = re.escape(opening) + r".*?(?:" + re.escape(closing) + r"|\Z)"
         rest = re.sub(block, " ", rest, flags=re.DOTALL | re.IGNORECASE)
-    return rest
+    return _ASIDE_TAG.sub(" ", rest)
 
 
 # Letters and symbols by category, yet nothing on a screen.
-_UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f")
+_UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f") | set(map(chr, range(0xFE00, 0xFE10)))
 
 
 def drop_invisible(text: str) -> str:
@@ -206,12 +214,18 @@ def unbox(text: str) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """One kind of line end, and plain spaces and dashes."""
+    """One kind of line end and plain spaces, at most three in a row.
+
+    A judge in a loop may send nothing but white space until it is cut off.
+    """
     text = re.sub(r"\r\n?|\u2028|\u2029|\x85", "\n", text)
-    return re.sub(r"[^\S\n]", " ", text)
+    text = re.sub(r"[^\S\n]{4,}", "   ", text)
+    return re.sub(r"(?<=\n)(?: {0,3}\n){3,}", "\n\n", re.sub(r"[^\S\n]", " ", text))
 
 
-_SPECIAL_TOKEN = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|<(?:end|start)_of_turn>|<(?:eos|bos|pad)>")
+_SPECIAL_TOKEN = re.compile(
+    r"<[|｜][\w ▁]{2,40}[|｜]>|</?s>|<(?:end|start)_of_turn>|<(?:eos|bos|pad)>|\[/?INST\]"
+)
 
 
 def drop_tokens(text: str) -> str:
@@ -388,6 +402,18 @@ def _as_json_string(quoted: str) -> str:
         return json.dumps(ast.literal_eval(quoted.replace("\n", "\\n")))
     except (ValueError, SyntaxError):
         return json.dumps(quoted[1:-1])
+
+
+def differ_side_by_side(text: str, answers: Sequence[tuple[int, int, Parsed]]) -> bool:
+    """Whether two JSON answers, each (start, end, answer), differ with no word between them.
+
+    A word between can say that the second corrects the first; without one, neither decides.
+    """
+    return any(
+        a.value is not None and b.value is not None and a.value != b.value
+        for (_, end, a), (start, _, b) in pairwise(answers)
+        if not text[end:start].strip(" \n,;")
+    )
 
 
 def find_json(text: str) -> Any:

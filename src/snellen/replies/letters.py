@@ -11,6 +11,7 @@ from snellen.replies.cleaning import (
     Parsed,
     blank_reason,
     clean,
+    differ_side_by_side,
     drop_quotations,
     fold_width,
     json_places,
@@ -76,18 +77,22 @@ def match_text(text: str, choices: Choices) -> str | None:
 
 
 TOKEN = re.compile(
-    r"[(\[{<]{0,2}\s*(?P<letter>[A-Za-z])\s*(?P<close>[)\]}>]{1,2})?"
+    r"[(\[{<【]{0,2}\s*(?P<letter>[A-Za-z])\s*(?P<close>[)\]}>】]{1,2})?"
     r"(?P<delimiter>\s*$|\s*[:,;!\n。、，；)\]]|\s*(?=\?)|\.(?=\s|$)|\.(?=[A-Z][a-z])"
     r"|[ ]*[-–—](?=\s)|\s+(?:because|since|as|for)\b|\s+\("
-    r"|\s*(?=[\u4e00-\u9fff])|(?<=[)\]}>])\s*|\s+(?P<bare>(?=\S)))",
+    r"|\s*(?=[\u4e00-\u9fff]|です|だ。|입니다|이다)|(?<=[)\]}>】])\s*|\s*(?=[✓✔✅])"
+    r"|\s+(?P<bare>(?=\S)))",
 )
 _FILLER_START = re.compile(
-    r"(?:(?:the\s+)?(?:option|choice|letter|answer)\s+|选项\s*)(?=[(\[]?[A-Z][)\]]?(?:\W|$))",
+    r"(?:(?:the\s+)?(?:option|choice|letter|answer)\s+|选项\s*)(?=[(\[]?[A-Z][)\]]?(?:\W|$))"
+    r"|(?:so|thus|therefore|hence|ok(?:ay)?|sure|it's|it\s+is|it\s+must\s+be|[✓✔✅]|->|→)\s*[,:!]?"
+    r"\s*(?:it's|it\s+is|it\s+must\s+be)?\s*(?-i:(?=[(\[]?[A-Z][)\]]?[.!]?\s*\Z))",
     re.IGNORECASE,
 )
 _TWO = re.compile(
-    r"[(\[]?\s*([A-Z])\s*[)\]]?\s*(?:[,;/&+|、]|\band\b|\bor\b|和|或|及|[ ])[ ]*(?:and|or)?[ ]*"
-    r"[(\[]?\s*([A-Z])\s*[)\]]?(?=\s*(?:$|[.,;:)\]/&\n]|and\b|or\b|和|或))"
+    r"[(\[]?\s*([A-Z])\s*[)\]]?\s*(?:[,;/&+|、.:]|\band\b|\bor\b|[和或及与與]|还是|還是|[ ])"
+    r"[ ]*(?:and|or)?[ ]*[(\[]?\s*([A-Z])\s*[)\]]?"
+    r"(?=\s*(?:$|[.,;:)\]/&\n]|and\b|or\b|[\u4e00-\u9fff]))"
 )
 _TWO_SMALL = re.compile(
     r"\(?([a-z])\)?\s*(?:,|/|&|\band\b|\bor\b)\s*\(?([a-z])\)?[.!]?", re.IGNORECASE
@@ -100,16 +105,34 @@ _NEGATED = re.compile(
     r"\s*(?:(?:not|isn't|cannot\s+be|can't\s+be|neither|never)\s+(?:option\s+)?|不是?\s*)[(\[]?[A-Z]\b",
     re.IGNORECASE,
 )
+_BUT = re.compile(
+    r"(?:[Nn]ot\s+(?:option\s+)?|不是?\s*)[(\[]?([A-Z])[)\]]?\s*[,;，；]?\s*"
+    r"(?:but\s+(?:rather\s+)?(?:option\s+)?|而?是\s*)[(\[]?([A-Z])[)\]]?\s*[.!。]?"
+)
 REVISED = re.compile(
-    r"(?:^|[.!?,;\n]\s*)(?:actually|wait|no,|rather|instead|on second|correction|or maybe)",
+    r"(?:^|[.!?,;\n。，；！？]\s*)(?:actually|wait|no,|rather|instead|on second|correction"
+    r"|or maybe|hold on|scratch that|nein\b|non,"
+    r"|等等|等一下|不[,，]|不对|不對|更正|其实|其實|应该是|應該是|应为|應為)",
     re.IGNORECASE,
 )
-_OR_ELSE = re.compile(r"\b(?:or|and)\s+[(\[]?([A-Z])[)\]]?(?=[.:,;)]|\s*$)")
-_DENIED = re.compile(r"(?:no|not|false|wrong|incorrect|✗|✘|❌)\b.{0,20}", re.IGNORECASE)
-_PLAIN_NO = re.compile(r"(?:no|not|false|wrong|incorrect|✗|✘|❌)", re.IGNORECASE)
+_OR_ELSE = re.compile(
+    r"(?:\b(?:or|and|oder|ou|или)\s+|(?:或者?|还是|還是)\s*)[(\[]?([A-Z])[)\]]?(?=[.:,;)。，]|\s*$)"
+)
+# Another letter that begins a sentence as a letter of an option does: "A: a cup. B: a jug."
+_LISTED_ON = re.compile(r"(?:^|[.;,。；，])\s*(?:and\s+)?(?:\(?([A-Z])\)?:|([A-Z])[.)])(?=\s)")
+_NO = r"no|not|false|wrong|incorrect|nicht|falsch|faux|falso|✗|✘|❌"
+_DENIED = re.compile(rf"(?:{_NO})(?!\w).{{0,20}}", re.IGNORECASE)
+_PLAIN_NO = re.compile(rf"(?:{_NO})", re.IGNORECASE)
+_DENIED_IN_CHINESE = re.compile(
+    r"(?:选项|選項|项|項)?\s*(?:是|并|並|都|也|应该|應該)*\s*(?:不|错|錯|没|沒|无|無|非|否)"
+)
+# After a letter without a stop these words weigh it, ask about it or add another.
+_WEIGHED_IN_CHINESE = re.compile(
+    r"(?:选项|選項|项|項)?\s*(?:吗|嗎|和|或|与|與|及|还是|還是|也|都|可能|似乎|大概|最可能)"
+)
 # "C, not D" and "C, no doubt" deny nothing of C.
 _SETS_ASIDE = re.compile(
-    r"(?:and\s+)?(?:not\s+(?:option\s+)?(?P<others>[(\[]?[A-Z][)\]]?(?:(?:\s*,|\s+n?or|\s+and)+\s*"
+    r"(?:and\s+)?(?:(?:not\s+(?:option\s+)?|不是?\s*(?:选项)?)(?P<others>[(\[]?[A-Z][)\]]?(?:(?:\s*,|\s+n?or|\s+and)+\s*"
     r"[(\[]?[A-Z][)\]]?)*)|no\s+(?:doubt|question|other)\b.*)",
     re.IGNORECASE,
 )
@@ -127,6 +150,21 @@ ALSO = re.compile(
 )
 
 
+# Words right after a letter that leave it open: "B, but not sure", "B (most likely)".
+_BEFORE_DOUBT = re.compile(
+    r"\W*(?:(?:but|though|although)\s+)?(?:i(?:'m|’m|\s+am)\s+)?(?:most\s+|very\s+|quite\s+)?",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(r"\W*(?:(?:with\s+)?low\s+confidence|i\s+(?:think|guess|suppose))\b", re.I)
+
+
+def is_open(first: str) -> bool:
+    """Whether the words right after a letter leave its choice open."""
+    lead = _BEFORE_DOUBT.match(first)
+    doubted = lead is not None and HEDGE.match(first, lead.end())
+    return bool(doubted or _UNSURE.match(first) or _WEIGHED_IN_CHINESE.match(first))
+
+
 def read_choice(text: str, choices: Choices) -> Parsed | None:
     """The choice that a text begins with; None when it begins with none.
 
@@ -138,7 +176,10 @@ def read_choice(text: str, choices: Choices) -> Parsed | None:
     if by_text and not single:
         return recovered(by_text)
     if _NEGATED.match(body):
-        return unread("negated", body)
+        aside = _BUT.fullmatch(body)
+        both = {aside[1], aside[2]} if aside else set()
+        kept = aside is not None and len(both) == 2 and both <= set(choices.letters)
+        return recovered(aside[2]) if aside and kept else unread("negated", body)
     if PLACEHOLDER.match(text.strip()) and not single:
         return unread("placeholder", body)
     if is_several(body, choices):
@@ -173,7 +214,12 @@ def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
     if named is None and is_denied(first, letter, own=own):
         return unread("negated", body)
     others = choices.letters.replace(letter, "")
-    if any(other[1] in others for other in _OR_ELSE.finditer(rest)):
+    # An option may itself say "vitamin B or C".
+    beyond = rest.replace(choices.texts[choices.letters.index(letter)], "", 1)
+    if any(other[1] in others for other in _OR_ELSE.finditer(beyond)):
+        return unread("several_letters", body)
+    listed = _LISTED_ON.finditer(beyond.split("\n")[0])
+    if any((other[1] or other[2]) in others for other in listed):
         return unread("several_letters", body)
     if any((other[1] or other[2]) in others for other in ALSO.finditer(rest)):
         return unread("contradiction", body)
@@ -181,7 +227,7 @@ def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
         return unread("contradiction", body)
     if ABSTAINS.match(own) and not rest.startswith("?"):
         return recovered(letter, first)
-    if rest.startswith("?") or HEDGE.match(first) or re.match(r"\(?\s*(?:i think|i guess)", first):
+    if rest.startswith("?") or is_open(first):
         return unread("hedged", body)
     return recovered(letter, first)
 
@@ -197,6 +243,8 @@ def is_denied(first: str, letter: str, *, own: str) -> bool:
     aside = _SETS_ASIDE.fullmatch(said)
     if aside and letter not in re.findall(r"\b[A-Z]\b", aside["others"] or ""):
         return False
+    if _DENIED_IN_CHINESE.match(said) and not own.startswith(said[:2]):
+        return True
     return not own.startswith(_bare(first)) and bool(_DENIED.fullmatch(first.rstrip(".")))
 
 
@@ -224,20 +272,23 @@ def begins_with_other(first: str, letter: str, choices: Choices) -> bool:
 
 _LABEL_NAMES = (
     r"(?:final\s+|correct\s+|best\s+|right\s+|my\s+)*"
-    r"(?:answer|choice|selection|verdict|ans|option|letter|答案|选项|選項|选择|答)"
+    r"(?:answer|choice|selection|verdict|ans|option|letter|答案|选项|選項|选择|答え|答|正解|정답"
+    r"|antwort|lösung|réponse|respuesta|risposta|resposta|ответ|الإجابة|الجواب)"
+    r"(?:\s+(?:correcta|correcte|corretta|correta|الصحيحة))?"
 )
 _FILLER = r"(?:\s*(?:option|choice|letter|选项)\b)?"
 STRONG_LABEL = re.compile(
-    rf"(?<![A-Za-z]){_LABEL_NAMES}(?:\s+(?:letter|option|choice))?[\"'*_`\])]*\s*"
+    rf"(?<![A-Za-z]){_LABEL_NAMES}(?:\s+(?:letter|option|choice))?[\"'*_`\])】]*\s*"
     rf"(?:(?:is|是|为)\s*:|[:=]+|->|→|=>){_FILLER}",
     re.IGNORECASE,
 )
 WEAK_LABEL = re.compile(
     rf"(?<![A-Za-z]){_LABEL_NAMES}(?:\s+to\s+[^.\n:]{{1,60}}?)?\s*"
-    rf"(?:\bis\b|\bshould\s+be\b|\bwould\s+be\b|\bmust\s+be\b|应该是|应为|是|为|\s-(?=\s))(?!\s*:){_FILLER}"
+    rf"(?:\bis\b|\bshould\s+be\b|\bwould\s+be\b|\bmust\s+be\b|\bist\b|\best\b|\bes\b|\bè|\bé|هي|هو"
+    rf"|は|은|는|应该是|应为|是|为|】|\s-(?=\s))(?!\s*:){_FILLER}"
     r"|\bi(?:'d|\s+would)?\s+(?:choose|select|pick|go\s+with|answer)\b"
     + _FILLER
-    + r"|选择?(?=\s*[A-Z])"
+    + r"|(?<![不别勿非])选择?(?=\s*[A-Z])"
     r"|(?<![A-Za-z])(?:final\s+)?answer\s+(?=[(\[*]*[A-Z][)\]*.]*\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -260,13 +311,14 @@ def read_text(text: str, choices: Choices) -> Parsed | None:
 
 def read_labels(text: str, choices: Choices) -> Parsed | None:
     """The last choice that is announced as the answer, in words or in a JSON field."""
-    found: list[tuple[int, Parsed]] = []
+    read = [(start, end, read_field(value, choices)) for start, end, value in json_places(text)]
+    fields = [(start, end, field) for start, end, field in read if field is not None]
+    if differ_side_by_side(text, fields):
+        return unread("contradiction", text)
+    found = [(start, field) for start, _, field in fields]
     rest = text
-    for start, end, value in json_places(text):
-        field = read_field(value, choices)
-        if field is not None:
-            found.append((start, field))
-            rest = rest[:start] + " " * (end - start) + rest[end:]
+    for start, end, _ in fields:
+        rest = rest[:start] + " " * (end - start) + rest[end:]
     rest = drop_quotations(rest, ANY_LABEL)
     for match in own_labels(STRONG_LABEL, rest):
         found.append((match.start(), _labelled(rest, match, choices)))
@@ -304,6 +356,7 @@ def _labelled(text: str, label: re.Match[str], choices: Choices) -> Parsed:
 
 ANSWER_KEYS = frozenset(
     {"answer", "letter", "choice", "option", "selected", "selection", "verdict", "result"}
+    | {"response", "output", "prediction", "selectedoption", "antwort"}
     | {"finalanswer", "correctanswer", "answerletter", "答案", "选项"}
 )
 
@@ -394,7 +447,8 @@ def read_end(text: str, choices: Choices) -> Parsed | None:
 _BOLD = re.compile(r"(?:\*\*|__)\s*(.+?)\s*(?:\*\*|__)")
 _MENTION = re.compile(
     r"\b(?:[Oo]ption|[Cc]hoice)\s+[(\[]?([A-Z])[)\]]?\s+(?:is\s+(?:the\s+)?(?:correct|right|best|answer)|matches|fits)\b"
-    r"|(?<![\w(])\(?([A-Z])\)?\s+is\s+(?:the\s+)?(?:correct|right|best|answer)\b"
+    r"|(?<![\w(])\(?([A-Z])\)?\s+(?:is|ist|est|es)\s+(?:the\s+|die\s+|la\s+)?"
+    r"(?:correct|right|best|answer|richtige?|korrekt|bonne|correcte|correcta)\b"
 )
 
 

@@ -13,6 +13,7 @@ from snellen.replies.cleaning import (
     Parsed,
     blank_reason,
     clean,
+    differ_side_by_side,
     drop_quotations,
     json_places,
     recovered,
@@ -26,9 +27,20 @@ WORDS: dict[str, bool] = {
     "true": True, "yes": True, "correct": True, "right": True, "pass": True, "passed": True,
     "false": False, "no": False, "incorrect": False, "wrong": False, "untrue": False,
     "fail": False, "failed": False, "not true": False, "not correct": False, "not right": False,
-    "正确": True, "正確": True, "对": True, "對": True, "是": True, "符合": True,
+    "正确": True, "正確": True, "对": True, "對": True, "是": True, "是的": True, "符合": True,
+    "完全正确": True, "完全正確": True, "完全错误": False, "完全錯誤": False,
+    "真": True, "假": False,
     "不正确": False, "不正確": False, "错误": False, "錯誤": False, "错": False, "不对": False,
     "不對": False, "不是": False, "否": False, "不符合": False,
+    "wahr": True, "richtig": True, "korrekt": True, "ja": True, "falsch": False, "nein": False,
+    "unwahr": False, "nicht wahr": False, "nicht richtig": False, "nicht korrekt": False,
+    "vrai": True, "oui": True, "faux": False, "non": False, "verdadero": True, "sí": True,
+    "falso": False,
+    "correcto": True, "correcta": True, "incorrecto": False, "incorrecta": False,
+    "верно": True, "правильно": True, "да": True, "неверно": False, "неправильно": False,
+    "нет": False, "صحيح": True, "صحيحة": True, "نعم": True, "خطأ": False, "خاطئة": False,
+    "غير صحيح": False, "غير صحيحة": False, "لا": False, "正しい": True, "誤り": False,
+    "참": True, "거짓": False,
     "✅": True, "✓": True, "✔": True, "❌": False, "✗": False, "✘": False,
 }  # fmt: skip
 NUMBERS: dict[str, bool] = {"1": True, "0": False, "1.0": True, "0.0": False}
@@ -43,7 +55,7 @@ def _alternatives(words: list[str]) -> str:
 _WORD = rf"(?<![A-Za-z0-9_])(?:{_alternatives(list(WORDS))})(?![A-Za-z0-9_])"
 # A colon may follow true and false alone: "Correct: 5" names the right answer.
 LEAD = re.compile(
-    rf"[(\[{{]*(?:(?:答案|回答|判定|判断|结论|结果)\s*(?:是|为)?\s*)?(?P<word>{_WORD})\s*[)\]}}]*"
+    rf"[(\[{{]*(?:(?:答案|回答|判定|判断|结论|结果|الإجابة)\s*(?:是|为)?\s*)?(?P<word>{_WORD})的?\s*[)\]}}]*"
     r"(?=$|\s*[.,;!)\]。，；、！(\n/|✅✓✔❌✗✘]|\s+[-–]\s|\s*—|\s+(?:because|since|as|for|but|if|or|and)\b"
     r"|(?<=[eE])\s*:)",
     re.IGNORECASE,
@@ -54,10 +66,18 @@ _SIGNED_WORD = re.compile(
     re.IGNORECASE,
 )
 _CHOICE = re.compile(r"\s*(?:[/|]|or\b|and\b)", re.IGNORECASE)
+_ABOUT_IT = (
+    r"(?:the|this|my|your|student['’]?s?|model['’]?s?|assistant['’]?s?|given|tested|die|la|\s)*"
+    r"(?:(?:answer|response|reply|prediction|statement|verdict|judge?ment|result)\s+is"
+    r"|(?:antwort|aussage)\s+ist|réponse\s+est|respuesta\s+es)"
+)
 _SENTENCE = re.compile(
-    r"(?:the|this|my|your|student'?s?|model'?s?|assistant'?s?|given|tested|\s)*"
-    r"(?:answer|response|reply|prediction|statement|verdict|judge?ment|result)\s+is\s+"
-    rf"(?P<word>{_WORD})\s*[.!]*",
+    rf"(?:{_ABOUT_IT}|(?:this|that|it)(?:\s+is|['’]s))\s+(?P<word>{_WORD})\s*[.!]*",
+    re.IGNORECASE,
+)
+_CLOSING_SENTENCE = re.compile(
+    r"(?:(?:so|thus|therefore|hence|overall|in conclusion|in short)\s*,?\s*)?"
+    rf"{_ABOUT_IT}\s+(?P<word>{_WORD})\s*[.!]*",
     re.IGNORECASE,
 )
 NUMBER = re.compile(
@@ -70,22 +90,37 @@ HEDGE = re.compile(
     r"|half|halfway|somewhat|almost|nearly|arguably|unsure|not\s+(?:entirely\s+|quite\s+)?"
     r"(?:sure|certain|clear|fully|completely|entirely|quite)|uncertain|unclear|undecided|ambiguous|borderline"
     r"|depends|debatable|inconclusive|mixed|either|neither|cannot|can't|could\s+be|might|it\s+seems"
-    r"|i\s+guess|i\s+suppose|unknown)\b|可能|也许|部分|不确定|不太|大概|-ish\b",
+    r"|i\s+guess|i\s+suppose|unknown|teilweise|vielleicht|wahrscheinlich|partiellement|peut-être"
+    r"|parcialmente|quizás|частично|возможно|جزئيا|ربما)\b|可能|也许|部分|基本|不确定|不太|大概|-ish\b",
     re.IGNORECASE,
 )
 # In the words after a verdict only doubt about the verdict counts: "True, half of it is red".
 DOUBT = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|partially|partly|unsure|uncertain|arguably|depends"
-    r"|not\s+(?:entirely\s+)?(?:sure|certain)|i\s+guess|i\s+suppose|could\s+be\s+either)\b"
-    r"|^\W*if\b|可能|也许|部分|不确定|大概",
+    r"|not\s+(?:entirely\s+)?(?:sure|certain)|i\s+guess|i\s+suppose|could\s+be\s+either"
+    r"|teilweise|vielleicht|wahrscheinlich|partiellement|peut-être|parcialmente|quizás|частично"
+    r"|возможно|جزئيا|ربما)\b"
+    r"|^\W*(?:if\b|(?:but\s+)?(?:i\s+think|mostly|largely|almost|nearly|somewhat|more\s+or\s+less|in\s+part"
+    r"|not\s+really|not\s+quite|(?:kind|sort)\s+of)\W*$)|可能|也许|部分|不确定|大概",
     re.IGNORECASE,
 )
 _CONTRARY = re.compile(
-    r"\b(?P<bare>true|false)\b"
+    r"\b(?P<bare>true|false|wahr|falsch|vrai|faux|verdadero|falso)\b"
     r"|(?:\b|(?='))(?:is|are|was|be|so|but|thus|therefore|hence|actually|marked?|answered|answer|it's|that's|'s)\s+(?:\w+\s+)?"
     r"(?P<said>not\s+correct|correct|incorrect|wrong)\b"
     r"(?!\s+(?:answer|one|option|value|word|name|number|reading|term|colou?r))",
     re.IGNORECASE,
+)
+# After a verdict these words take it back; which of yes and no does depends on the verdict.
+_TAKEN_BACK = re.compile(
+    r"(?:^|[.!,;:\n。，；！…–—]\s*)(?:(?:but|oh|hmm+|actually)\W{1,3}){0,3}"
+    r"(?:(?:wait|hold\s+on|scratch\s+that|on\s+second\s+(?:thought|look)|correction|let\s+me\s+re)\b"
+    r"|等等|等一下|(?<!\n)(?P<no>(?:no|nein|non)(?=\s*[.,!]|\s*$)|不[,，])"
+    r"|(?<!\n)(?P<yes>(?:yes|ja|oui)(?=\s*[.,!]|\s*$)))",
+    re.IGNORECASE,
+)
+_CONTRARY_IN_CHINESE = re.compile(
+    r"(?<!没有)(?<!沒有)(?<!无)(?<!不是)(?P<word>不正确|不正確|不对|不對|错误|錯誤|(?<!不)正确|(?<!不)正確)的?(?=[。，；！,.!;\s]|$)"
 )
 REFUSAL = re.compile(
     r"\b(?:i\s*(?:'m|’m|\s+am)\s+sorry|sorry\s*,|i\s+apologi[sz]e|i\s+(?:can(?:'t|’t|not)|am\s+(?:not\s+able|unable)"
@@ -101,6 +136,7 @@ MARKER = re.compile(r"\[\s*(?:judge|your\s+judge?ment|judge?ment|verdict)\s*\]",
 REACH = 400
 _NAMES = (
     r"verdict|judge(?:ment)?|judgment|decision|判定|判断|判斷|结论|結論|评判|裁定|final\s+answer"
+    r"|urteil|veredicto|вердикт|الحكم|판정"
 )
 _WEAK_NAMES = (
     r"(?:is[_ ])?correct(?:ness)?|result|score|grade|rating|conclusion|pass(?:ed)?|satisfied|结果"
@@ -112,8 +148,9 @@ STRONG_LABEL = re.compile(
     re.IGNORECASE,
 )
 WEAK_LABEL = re.compile(
-    rf"(?:(?<![A-Za-z])(?:{_NAMES})\s+(?:is|was|为)\b"
-    rf"|(?:^|(?<=[\n,{{]))[\s\"'*_#-]*(?:answer|{_WEAK_NAMES})[\"'*_`]*\s*[:=]+)[ \t*_\"'`]*",
+    rf"(?:(?<![A-Za-z])(?:{_NAMES})(?:\s+(?:is|was|为)\b|\s+[-–—]+\s)"
+    rf"|(?:^|(?<=[\n,{{]))[\s\"'*_#-]*"
+    rf"(?:answer|antwort|respuesta|ответ|الإجابة|{_WEAK_NAMES})[\"'*_`]*\s*[:=]+)[ \t*_\"'`]*",
     re.IGNORECASE,
 )
 ANY_LABEL = re.compile(
@@ -131,6 +168,9 @@ VERDICT_KEYS = frozenset(
         "judgment",
         "judgement",
         "decision",
+        "answercorrect",
+        "isanswercorrect",
+        "answeriscorrect",
     }
     | {"判定", "结论"}
 )
@@ -170,7 +210,7 @@ def read_lead(text: str) -> Parsed | None:
         return None
     value = WORDS[re.sub(r"\s+", " ", match["word"].lower())]
     rest = body[match.end() :]
-    if _CHOICE.match(rest) or says_otherwise(rest, value):
+    if _CHOICE.match(rest) or says_otherwise(rest, value) or takes_back(rest, value):
         return unread("contradiction", body)
     if DOUBT.search(_CLAUSE_END.split(rest.lstrip(" .,;!"))[0]) or rest.startswith("?"):
         return unread("hedged", body)
@@ -183,7 +223,18 @@ def says_otherwise(text: str, value: bool) -> bool:
         word = re.sub(r"\s+", " ", (match["bare"] or match["said"]).lower())
         if WORDS[word] != value:
             return True
-    return False
+    found = _CONTRARY_IN_CHINESE.finditer(drop_quotations(text))
+    return any(WORDS[match["word"]] != value for match in found)
+
+
+def takes_back(text: str, value: bool) -> bool:
+    """Whether the words after a verdict call it off: "wait", "scratch that", or the other word.
+
+    >>> takes_back(". Hold on, the units differ.", True), takes_back(". No, they differ.", False)
+    (True, False)
+    """
+    found = _TAKEN_BACK.finditer(drop_quotations(text))
+    return any(not (match["yes"] if value else match["no"]) for match in found)
 
 
 def why_none(text: str) -> str:
@@ -239,13 +290,16 @@ def _unless_all(kept: str, text: str) -> str:
 def read_labels(text: str) -> Parsed | None:
     """The last verdict that carries a name, in words (`Verdict: True`) or as a JSON field."""
     places = list(json_places(text))
-    found = [(start, read_object(value)) for start, _, value in places]
+    read = [(start, end, read_object(value)) for start, end, value in places]
+    found = [(start, end, p) for start, end, p in read if p is not None]
+    if differ_side_by_side(text, found):
+        return unread("contradiction", text)
     rest = text
     for start, end, value in places:
         if isinstance(value, dict):
             rest = rest[:start] + " " * (end - start) + rest[end:]
     rest = drop_quotations(rest, ANY_LABEL)
-    strong = [(at, p) for at, p in found if p is not None]
+    strong = [(at, p) for at, _, p in found]
     strong += [(m.start(), _labelled(rest, m)) for m in own_labels(STRONG_LABEL, rest)]
     weak = [(m.start(), _labelled(rest, m)) for m in own_labels(WEAK_LABEL, rest)]
     weak = [(at, p) for at, p in weak if p.reason != "no_verdict"]
@@ -304,7 +358,8 @@ def read_object(value: Any) -> Parsed | None:
         read += [p for p in nested if p is not None]
         if read:
             return replace(_one_of(read), note=note[:NOTE_CHARS])
-    return None
+    inner = [v for v in value.values() if isinstance(v, dict)]
+    return read_object(inner[0]) if len(inner) == len(value) == 1 else None
 
 
 def _one_of(read: list[Parsed]) -> Parsed:
@@ -346,13 +401,19 @@ def read_edges(text: str) -> Parsed | None:
     if lone:
         return recovered(lone.pop())
     bare = undress(drop_quotations(text))
-    match = _LAST_SENTENCE.search(bare)
+    match = _LAST_SENTENCE.search(bare) or _closing_sentence(bare)
     if match is None or ATTRIBUTED.search(clause_before(bare, match.start())):
         return None
-    value = WORDS[match["word"].lower()]
+    value = WORDS[re.sub(r"\s+", " ", match["word"].lower())]
     if says_otherwise(bare[: match.start()], value):
         return unread("contradiction")
     return recovered(value, bare[: match.start()])
+
+
+def _closing_sentence(text: str) -> re.Match[str] | None:
+    """The last sentence if it says whether the answer is right, after sentences without doubt."""
+    start = max((m.end() for m in re.finditer(r"[.!?]\s+|\n", text)), default=0)
+    return None if HEDGE.search(text[:start]) else _CLOSING_SENTENCE.fullmatch(text, start)
 
 
 def read_emphasis(text: str) -> Parsed | None:
