@@ -50,6 +50,15 @@ def test_unscored_take_at_most_half_of_the_places(tmp_path: Path) -> None:
     assert [f.kind for f in choose(failures, 10)] == ["wrong"] * 4 + ["unscored"] * 6
 
 
+def test_a_question_without_a_picture_is_told_from_a_picture_left_out(tmp_path: Path) -> None:
+    """A card knows whether its question came with pictures, shown or not."""
+    run = direct_run(tmp_path)
+    bare = replace(run, items=[replace(item, images=()) for item in run.items])
+    (shown,) = {probe["pictured"] for probe in gallery_of([run], with_pictures=False).probes}
+    (without,) = {probe["pictured"] for probe in gallery_of([bare]).probes}
+    assert (shown, without) == (True, False)
+
+
 def test_shared_things_are_stored_once(tmp_path: Path) -> None:
     """Two models that fail on one probe of one picture share the probe and the picture."""
     runs = [reading_run(tmp_path, "a"), reading_run(tmp_path, "b")]

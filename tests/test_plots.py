@@ -13,6 +13,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.text import Text
+from PIL import Image as Pillow
 
 from report_runs import HOSTILE, direct_run, reading_run, rubric_run
 from snellen.analysis.naming import named_apart
@@ -292,6 +293,27 @@ def test_the_card_shows_what_tells_models_apart(tmp_path: Path) -> None:
     chart = next(c for c in charts_of(runs, regions={"r0-1": region}) if c.name == "card")
     assert chart.has_photo
     assert any("<script>" in text for text in words(chart.figure))
+
+
+def test_captions_of_wide_letters_stay_in_their_columns() -> None:
+    """No line of a caption reaches into the next one, however wide its letters are."""
+    texts = ("\u03a9" * 900, "WWWW " * 300, "plain words " * 90)
+    sides = card.Card("t", tuple((str(k), text) for k, text in enumerate(texts)), ())
+    figure = card.qualitative_card(sides, Pillow.new("RGB", (40, 30)))
+    figure.canvas.draw()
+    boxes = [t.get_window_extent() for t in figure.texts if t.get_text()]
+    lefts = sorted({round(box.x0) for box in boxes})
+    assert len(lefts) == len(texts)
+    for box in boxes:
+        nexts = [left for left in lefts if left > round(box.x0) + 1]
+        assert box.x1 <= min([*nexts, figure.bbox.x1])
+
+
+def test_the_label_of_gaps_fits_beside_long_names() -> None:
+    """The label below the gaps is within the figure, though long names leave it little room."""
+    figure = scatter.gap_lines([scatter.GapPoint("a-model-with-a-rather-long-name", 80.0, 62.5)])
+    figure.canvas.draw()
+    assert figure.axes[0].xaxis.label.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_domains_weigh_each_picture_once(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from snellen.analysis.rubric_studies import (
     gates_table,
     length_bias,
     metric_points,
+    models_table,
     proposers_table,
     rubric_coverage,
     study_tables,
@@ -188,6 +189,11 @@ def test_tables(runs):
     low = next(row for row in gates_table(runs).rows if row[0] == "low")
     shut = sum(n <= k for k, n in enumerate(MODELS["low"]))
     assert low[1] == f"{100 * shut / 6:.0f} / 100"
+
+
+def test_models_that_are_all_alike_have_no_slope(runs):
+    """Where nothing differs between models, what holds across them is unknown, and no `nan`."""
+    assert [row[1:3] for row in models_table([runs[0]] * 3).rows] == [("-", "-"), ("-", "-")]
 
 
 def test_the_command(runs):

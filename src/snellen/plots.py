@@ -294,7 +294,10 @@ def _gap_chart(runs: Sequence[Run]) -> Chart | None:
             points.append(scatter.GapPoint(name_of(run), 100 * atomic, 100 * gate))
     if not points:
         return None
-    caption = "Single statements that hold, against pictures on which every Must-Right one holds."
+    caption = (
+        "Single statements that hold, against pictures on which every Must-Right one holds. The "
+        "gap is gate pass \u2212 atomic accuracy."
+    )
     left_out = len(runs) - len(points)
     if left_out:
         caption += f" Left out for want of atomic accuracy: {left_out} of {len(runs)} runs."

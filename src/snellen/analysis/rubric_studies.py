@@ -316,16 +316,21 @@ def models_table(runs: Sequence[Run]) -> Table:
     same = consistency(metric_points(runs, "gate_pass", "easy_wrong_acc"))
     line = gap_slope(metric_points(runs, "score", "reliability_gap"))
     rows = (
-        ("R squared, Easy-Wrong on gate pass", f"{same.r_squared:.3f}", "-", str(same.n)),
+        ("R squared, Easy-Wrong on gate pass", _known(same.r_squared), "-", str(same.n)),
         (
             "Slope, gap on score",
-            f"{line.slope:.3f}",
+            _known(line.slope),
             "-" if math.isnan(line.low) else f"[{line.low:.3f}, {line.high:.3f}]",
             str(line.n),
         ),
     )
     notes = ("a slope above 0: the gap closes as models get better",)
     return Table("Across models", ("", "Value", "95%", "Models"), rows, notes)
+
+
+def _known(value: float) -> str:
+    """A number, `-` where models that are all alike leave none."""
+    return "-" if math.isnan(value) else f"{value:.3f}"
 
 
 def proposers_table(runs: Sequence[Run]) -> Table:

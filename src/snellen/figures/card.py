@@ -37,6 +37,9 @@ TOP_HEIGHT = 2.5
 MARGIN = 0.08
 LINE = 0.128
 CHARS_AN_INCH = 17.6
+FEWEST_CHARS = 8
+# A line may reach this far into the gap beside its column, in inches.
+SLACK = 0.06
 RIGHT, WRONG, ABSTAINED, UNSCORED = "\u2713", "\u2717", "?", "\u2013"
 MARK_COLOURS = {RIGHT: COLOURS[2], WRONG: COLOURS[1], ABSTAINED: SOFT, UNSCORED: SOFT}
 
@@ -147,10 +150,9 @@ def _answer(run: Run, item: Item, probe: Probe) -> CardAnswer:
 
 def qualitative_card(card: Card, picture: Pixels) -> Figure:
     """The card as a figure; `picture` is upright, in full size or smaller."""
-    columns = [_probe_lines(p, _chars(_probe_width(card))) for p in card.probes]
-    below = LINE * max((len(c) for c in columns), default=0) + 0.18
-    height = TOP_HEIGHT + below
     with styled():
+        columns = [_probe_lines(p, _probe_width(card)) for p in card.probes]
+        height = TOP_HEIGHT + LINE * max((len(c) for c in columns), default=0) + 0.18
         figure = new_figure(DOUBLE, height)
         figure.set_layout_engine("none")
         _draw_picture(figure, card, picture, height)
@@ -166,7 +168,7 @@ _Line = tuple[str, str, str]
 
 
 def _chars(width: float) -> int:
-    return max(8, int(width * CHARS_AN_INCH))
+    return max(FEWEST_CHARS, int(width * CHARS_AN_INCH))
 
 
 def _probe_width(card: Card) -> float:
@@ -174,11 +176,12 @@ def _probe_width(card: Card) -> float:
     return (DOUBLE - 2 * MARGIN - 0.12 * (n - 1)) / n
 
 
-def _probe_lines(probe: CardProbe, chars: int) -> list[_Line]:
-    """The lines of a probe: text, colour, weight."""
+def _probe_lines(probe: CardProbe, width: float) -> list[_Line]:
+    """The lines of a probe, `width` inches wide at most: text, colour, weight."""
+    chars = _chars(width)
     number = f"[{probe.box}] " if probe.box is not None else ""
     lines: list[_Line] = [(number + plain(probe.heading, chars - 4), INK, "bold")]
-    lines += [(line, INK, "normal") for line in _fold(probe.question, chars, 5)]
+    lines += [(line, INK, "normal") for line in _fold(probe.question, width, 5)]
     for k, option in enumerate(probe.options):
         letter = chr(ord("A") + k)
         is_reference = letter == probe.reference
@@ -193,11 +196,26 @@ def _probe_lines(probe: CardProbe, chars: int) -> list[_Line]:
     return lines
 
 
-def _fold(text: str, chars: int, most: int) -> list[str]:
-    lines = textwrap.wrap(plain(text), chars)
-    if len(lines) > most:
-        lines = textwrap.wrap(plain(text), chars, max_lines=most, placeholder=" \u2026")
-    return lines or [""]
+def _fold(text: str, width: float, most: int) -> list[str]:
+    """At most `most` lines that are no wider than `width` inches, wide letters or not."""
+    chars = _chars(width)
+    while True:
+        lines = textwrap.wrap(plain(text), chars)
+        if len(lines) > most:
+            lines = textwrap.wrap(plain(text), chars, max_lines=most, placeholder=" \u2026")
+        widest = max(map(_inches, lines), default=0.0)
+        if widest <= width + SLACK or chars <= FEWEST_CHARS:
+            return lines or [""]
+        chars = max(FEWEST_CHARS, min(chars - 1, int(chars * width / widest)))
+
+
+def _inches(line: str) -> float:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    size = FontProperties(size=SMALL)
+    points, _, _ = text_to_path.get_text_width_height_descent(line, size, ismath=False)
+    return float(points) / 72
 
 
 def _draw_picture(figure: Figure, card: Card, picture: Pixels, height: float) -> None:
@@ -242,7 +260,7 @@ def _draw_captions(figure: Figure, card: Card, height: float) -> None:
     for k, (name, text) in enumerate(card.captions):
         chars = _chars(width)
         lines: list[_Line] = [(plain(name, chars - 2), look(k).colour, "bold")]
-        lines += [(line, INK, "normal") for line in _fold(text, chars, most)]
+        lines += [(line, INK, "normal") for line in _fold(text, width, most)]
         _write(figure, (left + k * (width + 0.12), height - MARGIN - 0.22), lines, height)
 
 

@@ -308,7 +308,7 @@ def gap_lines(points: Sequence[GapPoint]) -> Figure:
         axes.tick_params(axis="y", length=0)
         percent_axis(axes, top=113)
         axes.set_xticks([0, 20, 40, 60, 80, 100])
-        axes.set_xlabel("%  (number: gate pass \u2212 atomic, points)")
+        axes.set_xlabel("%  (number: the gap in points)")
         figure.legend(loc="outside upper left", ncols=2)
     return figure
 

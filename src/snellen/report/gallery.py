@@ -180,6 +180,7 @@ class _Desk:
             "hint": _cut(f.item.hint, 600),
             "category": category,
             "domains": domains,
+            "pictured": bool(f.item.images),
             "pictures": [i.digest for i in f.item.images if i.digest in self.pictures],
             "box": list(region.bbox) if region is not None and is_here else None,
         }

@@ -177,7 +177,9 @@
     const node = make("article", "card");
     const pictures = make("div", "pictures");
     for (const digest of probe.pictures) pictures.append(picture(digest, probe.box, probe.item));
-    if (!probe.pictures.length) pictures.append(make("div", "missing", "no picture in this report"));
+    if (!probe.pictures.length) {
+      pictures.append(make("div", "missing", probe.pictured ? "no picture in this report" : "asked without a picture"));
+    }
     const body = make("div", "body");
     const question = make("p", "question", probe.question);
     question.dir = "auto";
