@@ -62,6 +62,8 @@ def refuse(status, message="", *, headers=None, **more):
         (403, "Sorry, your account balance is insufficient", None, "quota"),
         (400, "Access denied", "Arrearage", "quota"),
         (429, "Rate limit exceeded: free-models-per-day", None, "quota"),
+        (429, "You have reached your daily token limit", None, "quota"),
+        (429, "Slow down. Your daily report is at https://h", None, "rate_limit"),
         (429, "Request too large for m: Limit 6000", "rate_limit_exceeded", "context_length"),
         (400, "The decoder prompt is longer than the maximum model length", None, "context_length"),
         (422, "`inputs` tokens + `max_new_tokens` must be <= 4096", None, "context_length"),

@@ -166,7 +166,9 @@ _QUOTA = re.compile(
     r"|余额不足|欠费"
 )
 # A limit of this kind is not waited for, unless the server says that it need not take long.
-_DAILY = re.compile(r"per[-_ ]?day|\bdaily\b")
+_DAILY = re.compile(
+    r"per[-_ ]?day|\bdaily\b[^.]{0,40}\b(limit|quota)|\b(limit|quota)\b[^.]{0,40}\bdaily\b"
+)
 # Gemini has no Retry-After, but says so in the body.
 _DELAY = re.compile(r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
 _TOO_LARGE = re.compile(r"request too large for")
