@@ -271,6 +271,22 @@ def test_the_command_with_a_scalar_judge(runs, tmp_path):
     assert load_run(runs[0].folder).name == "good"
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--judge", "j", "--judge-url", "http://127.0.0.1:9/v1"], "ratings only"),
+        (["--scalar", "--judge", "j", "--judge-prompt", "p.txt"], "prompt of its own"),
+    ],
+)
+def test_words_without_effect_are_refused(runs, tmp_path, words, told):
+    """A judge without `--scalar`, and a prompt for the one-to-ten judge, are misuse."""
+    file = tmp_path / "elo.csv"
+    file.write_text("good,3\nfair,2\npoor,1\n", encoding="utf-8")
+    argv = ["align", *(str(run.folder) for run in runs), "--external", str(file), *words]
+    with pytest.raises(UsageError, match=told):
+        cli.main(argv, standalone_mode=False)
+
+
 def test_the_figure(runs, tmp_path):
     """With --figures the chosen metrics are drawn against the ratings."""
     file = tmp_path / "elo.json"

@@ -36,7 +36,14 @@ if TYPE_CHECKING:
 @click.option("--scalar", is_flag=True, help="Also a one-to-ten judge; needs --judge.")
 @judge_options
 @click.option("--config", type=click.Path(dir_okay=False), metavar="FILE", help="Settings.")
-@click.option("--no-cache", "cache", flag_value=False, default=True, type=bool)
+@click.option(
+    "--no-cache",
+    "cache",
+    flag_value=False,
+    default=True,
+    type=bool,
+    help="Neither read nor write the shared response cache.",
+)
 @click.option(
     "--figures",
     type=click.Path(file_okay=False),
@@ -57,6 +64,7 @@ def command(runs: tuple[str, ...], **words: Any) -> None:
     from snellen.cli.printing import print_json, print_table
     from snellen.results import find_runs, load_run
 
+    _check_words(words)
     loaded = [load_run(path) for path in find_runs(runs)]
     ratings = alignment.read_ratings(words["external"])
     alignment.check_runs(loaded)
@@ -70,6 +78,21 @@ def command(runs: tuple[str, ...], **words: Any) -> None:
     put = (lambda t: click.echo(tables.to_markdown(t))) if words["markdown"] else print_table
     put(alignment.alignment_table(found))
     put(alignment.scores_table(found))
+
+
+def _check_words(words: dict[str, Any]) -> None:
+    """Refuses what would have no effect."""
+    from snellen.errors import UsageError
+
+    if words["judge"] and not words["scalar"]:
+        raise UsageError(
+            "a judge is asked for one-to-ten ratings only",
+            hint="add --scalar, or leave --judge out",
+        )
+    if words["judge_prompt"]:
+        raise UsageError(
+            "the one-to-ten judge has a prompt of its own", hint="leave --judge-prompt out"
+        )
 
 
 def draw(found: Alignment, metrics: Sequence[str], folder: str) -> None:
