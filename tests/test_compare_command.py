@@ -218,6 +218,17 @@ def test_what_would_settle_a_tiny_difference_is_told_roughly():
     ]  # fmt: skip
 
 
+def test_a_run_of_an_unknown_protocol_is_one_line(call, folders):
+    """A run folder of a protocol to come is refused by name."""
+    file = folders["terse"] / "run.json"
+    spec = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(spec | {"protocol": "hearing"}), encoding="utf-8")
+    code, _, err = call(folders["thorough"], folders["terse"])
+    assert code == 1
+    assert "names an unknown protocol `hearing`" in err
+    assert "Traceback" not in err
+
+
 def test_a_leaderboard_says_which_runs_do_not_belong_beside_the_others(tmp_path):
     """`show` names runs on other items or under another parser; controls say it themselves."""
     items = reading_items([2, 2, 2])

@@ -11,7 +11,7 @@ import msgspec
 
 from snellen.errors import RunFolderError
 from snellen.journal import read_rows
-from snellen.protocols import Protocol, protocol_of
+from snellen.protocols import PROTOCOLS, Protocol, protocol_of
 from snellen.records import Item, ReplyRow, Verdict
 from snellen.tallies import ProbeTable, Tally, probe_table
 
@@ -220,6 +220,11 @@ def read_spec(folder: Path) -> RunSpec:
         raise RunFolderError(
             f"{file} has schema {spec.schema}, this version reads up to {SCHEMA}",
             hint="update snellen",
+        )
+    if spec.protocol not in PROTOCOLS:
+        raise RunFolderError(
+            f"{file} names an unknown protocol `{spec.protocol}`",
+            hint="there are direct, reading and rubric; a newer snellen may know more",
         )
     return spec
 
