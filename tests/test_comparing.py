@@ -1,6 +1,7 @@
 """Comparisons: planted differences, equals, refusals by name, what lifts them, items in common."""
 
 import asyncio
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.compared_runs import (
     reading_items,
     simulated,
     varied,
+    write_run,
 )
 
 import snellen
@@ -579,6 +581,19 @@ def test_the_python_call_takes_runs_and_has_an_async_twin():
     wide = snellen.compare(runs, resamples=200).metrics[0].pairs[0].interval
     narrow = now.metrics[0].pairs[0].interval
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+@pytest.mark.parametrize("name", ["run", "score_captions", "load_run", "compare"])
+def test_every_call_has_an_async_twin(name):
+    """Beside each call stands a coroutine function of its name."""
+    assert callable(getattr(snellen, name))
+    assert inspect.iscoroutinefunction(getattr(snellen, f"{name}_async"))
+
+
+def test_a_run_is_read_in_an_event_loop(tmp_path):
+    """The twin of `load_run` reads the same run."""
+    folder = write_run(bundled("terse"), tmp_path / "run")
+    assert asyncio.run(snellen.load_run_async(folder)) == snellen.load_run(folder)
 
 
 def test_the_seed_changes_intervals_and_nothing_else_is_left_to_chance():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from snellen.api import (
         compare,
         compare_async,
+        load_run_async,
         run,
         run_async,
         score_captions,
@@ -33,6 +34,7 @@ _HOMES = {
     "compare_async": "snellen.api",
     "load_benchmark": "snellen.readers",
     "load_run": "snellen.results",
+    "load_run_async": "snellen.api",
     "run": "snellen.api",
     "run_async": "snellen.api",
     "score_captions": "snellen.api",
@@ -48,6 +50,7 @@ __all__ = [
     "compare_async",
     "load_benchmark",
     "load_run",
+    "load_run_async",
     "run",
     "run_async",
     "score_captions",

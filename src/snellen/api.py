@@ -115,6 +115,11 @@ async def compare_async(runs: Iterable[Run | str | Path], **words: Any) -> Compa
     return await asyncio.to_thread(compare, runs, **words)
 
 
+async def load_run_async(path: str | Path) -> Run:
+    """The same as `load_run`, in a thread, for callers that have an event loop."""
+    return await asyncio.to_thread(load_run, path)
+
+
 def _loaded(runs: Iterable[Run | str | Path]) -> Iterator[Run]:
     for run_ in runs:
         yield run_ if isinstance(run_, Run) else load_run(run_)
