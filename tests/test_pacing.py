@@ -141,6 +141,12 @@ def test_an_unknown_price_or_count_is_an_unknown_cost() -> None:
     assert cost_usd(Usage(prompt=1, completion=1), Endpoint("m", "", "m")) is None
 
 
+def test_what_is_free_costs_nothing_however_much_it_was() -> None:
+    """Counts are not needed where every price is 0."""
+    free = Endpoint("m", "", "m", price_in_usd=0, price_out_usd=0)
+    assert cost_usd(Usage(), free) == 0.0
+
+
 def test_the_worst_case_covers_what_a_call_can_cost() -> None:
     """Estimates are upper ones: for English, Chinese and digits, with the limit that is sent."""
     from snellen.tokens import count_tokens

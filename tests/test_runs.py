@@ -373,6 +373,17 @@ class TestBudget:
         assert finished.exit_code == 0
         assert finished.summary.usage["cost_usd"] == 0
 
+    def test_the_offline_judge_is_free(self, benchmark: Path, out: Path, tmp_path: Path) -> None:
+        """Its verdicts do not turn the cost of the model's replies into an unknown one."""
+        with serve() as server:
+            finished = evaluate(
+                benchmark, server.url, out, judge="embedded", judge_url="",
+                config=priced(tmp_path, 1000.0), load=LoadOptions(limit=1),
+            )  # fmt: skip
+        usage = finished.summary.usage
+        assert usage["judge"]["cost_usd"] == 0
+        assert usage["cost_usd"] == usage["model"]["cost_usd"] > 0
+
     def test_a_budget_without_prices_is_refused(self, benchmark: Path, out: Path) -> None:
         """What a call costs must be known before money is counted."""
         with pytest.raises(UsageError, match=f"the prices of {MODEL}"):

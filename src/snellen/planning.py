@@ -417,7 +417,12 @@ def bind_embedded() -> Bound:
     """The offline judge; its numbers are marked as low fidelity."""
     judge = embedded_judge()
     endpoint = Endpoint(
-        EMBEDDED, url="embedded:", model=judge.version, concurrency=EMBEDDED_AT_ONCE
+        EMBEDDED,
+        url="embedded:",
+        model=judge.version,
+        concurrency=EMBEDDED_AT_ONCE,
+        price_in_usd=0.0,
+        price_out_usd=0.0,
     )
     party = Party(EMBEDDED, model=judge.version, fidelity=judge.fidelity)
     kept = _KeptOpen(judge)

@@ -135,9 +135,11 @@ def estimate_tokens(request: Request) -> int:
 
 
 def cost_usd(usage: Usage, endpoint: Endpoint) -> float | None:
-    """What a call cost in US dollars; None when a price or a count is unknown."""
+    """What a call cost in US dollars; None when a price, or a count with a price, is unknown."""
     if endpoint.price_in_usd is None or endpoint.price_out_usd is None:
         return None
+    if not (endpoint.price_in_usd or endpoint.price_out_usd or endpoint.price_cached_in_usd):
+        return 0.0
     if usage.prompt is None or usage.completion is None:
         return None
     cached = min(usage.cached or 0, usage.prompt)
