@@ -157,7 +157,9 @@ def test_choice_without_a_message(choice):
     assert (reply.text, reply.finish_reason) == ("", "length")
 
 
-@pytest.mark.parametrize("said", ["MAX_TOKENS", "max_tokens", "model_length"])
+@pytest.mark.parametrize(
+    "said", ["MAX_TOKENS", "max_tokens", "model_length", "model_context_window_exceeded"]
+)
 def test_other_names_of_the_limit(said):
     """A reply that a limit cut has one finish reason, whatever the server calls it."""
     assert read_reply(body_of({"content": "The"}, finish_reason=said)).finish_reason == "length"

@@ -24,6 +24,7 @@ _ENDS: Mapping[str, str] = {
     "max_tokens": "length",
     "max_output_tokens": "length",
     "model_length": "length",
+    "model_context_window_exceeded": "length",
     "SAFETY": "content_filter",
     "sensitive": "content_filter",
 }
