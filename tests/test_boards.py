@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from report_runs import reading_run, rubric_run
 from snellen import tables
 from snellen.report import boards
@@ -58,7 +60,26 @@ def test_foreign_names_are_no_markup_in_any_format(tmp_path: Path) -> None:
     table = boards.main_table([reading_run(tmp_path, "a|<b>,\\x_1%")])
     assert r"| a\|&lt;b>,\x_1% |" in tables.to_markdown(table)
     assert '"a|<b>,\\x_1%",' in tables.to_csv(table)
-    assert r"a|<b>,\textbackslash{}x\_1\% &" in tables.to_latex(table)
+    latex = tables.to_latex(table)
+    assert r"a\textbar{}\textless{}b\textgreater{},\textbackslash{}x\_1\% &" in latex
+
+
+@pytest.mark.parametrize(
+    ("name", "markdown", "latex"),
+    [
+        ("p <0.001", "p &lt;0.001", r"p \textless{}0.001"),
+        ("*star* `code`", r"\*star\* \`code\`", "{}*star* `code`"),
+        ("_v_ my_model", r"\_v\_ my_model", r"\_v\_ my\_model"),
+        ("[a](b) [1, 2]", r"[a]\(b) [1, 2]", "{}[a](b) [1, 2]"),
+        ("a\\*b", r"a\\\*b", r"a\textbackslash{}*b"),
+        ("two\n\nlines", "two  lines", "two  lines"),
+    ],
+)
+def test_signs_of_markup_are_escaped(name: str, markdown: str, latex: str) -> None:
+    """Signs that Markdown, LaTeX or its line end before a row would take for their own are text."""
+    table = tables.Table("t", ("Model", "p"), ((name, "1"),))
+    assert f"| {markdown} | 1 |" in tables.to_markdown(table)
+    assert f"\n{latex} & 1 " in tables.to_latex(table)
 
 
 def test_breakdowns_across_models_count_what_is_scored(tmp_path: Path) -> None:

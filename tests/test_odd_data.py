@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
 import unicodedata
 from pathlib import Path
@@ -260,6 +261,20 @@ def test_a_table_without_rows_and_a_file_in_wrong_clothes_are_told(tmp_path: Pat
     assert told(tmp_path, tmp_path / "cache") == [(None, "")]
     table.rename(tmp_path / "questions.jsonl.gz")
     assert "questions.jsonl.gz" in refused(tmp_path).hint
+
+
+def test_an_object_around_the_rows_is_told(tmp_path: Path) -> None:
+    """A JSON file whose rows stand below a key names its keys, and is not called broken JSON."""
+    folder = direct_folder(tmp_path)
+    rows = [direct_row(0, ["a.png"])]
+    (folder / "questions.jsonl").unlink()
+    wrapped = json.dumps({"info": {}, "data": rows}, indent=1)
+    (folder / "questions.json").write_text(wrapped, encoding="utf-8")
+    error = refused(folder)
+    assert "is one JSON object (info, data)" in error.message
+    assert error.hint
+    (folder / "questions.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    assert len(read(folder).items) == 1
 
 
 def test_no_damage_of_a_table_goes_beyond_the_errors_of_this_package(tmp_path: Path) -> None:

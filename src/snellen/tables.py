@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -397,9 +398,14 @@ def _decorated(
     return rows
 
 
+# Emphasis, code, links, and a backslash that would hide the sign behind it. The underscores within
+# a name are none.
+_MARKUP = re.compile(r"[*`]|(?<!\w)_|_(?!\w)|(?<=\])\(|\\(?=[!-/:-@\[-`{-~])")
+
+
 def _markdown_text(cell: str) -> str:
     """Foreign text that Markdown must not take for markup."""
-    return cell.replace("<", "&lt;")
+    return _MARKUP.sub(r"\\\g<0>", cell).replace("<", "&lt;")
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -417,7 +423,8 @@ _LATEX = str.maketrans(
     {
         "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
         "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
-        "‰": r"\textperthousand{}",
+        "‰": r"\textperthousand{}", "<": r"\textless{}", ">": r"\textgreater{}",
+        "|": r"\textbar{}", "\n": " ", "\r": " ",
     }
 )  # fmt: skip
 
@@ -434,7 +441,9 @@ def to_latex(table: Table) -> str:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cells) + r" \\"
+    # After the line before, a bracket or a star would be read as an argument of its end.
+    guard = "{}" if cells[0].startswith(("[", "*")) else ""
+    return guard + " & ".join(cells) + r" \\"
 
 
 WRITERS: Mapping[str, Callable[[Table], str]] = {

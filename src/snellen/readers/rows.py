@@ -123,10 +123,28 @@ def _read_json(path: Path) -> Iterator[Row]:
         # Not closed by hand: the elements are views of the map and keep it open.
         text = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         if not text[:4096].removeprefix(BOM).lstrip().startswith(b"["):
+            _refuse_object(path, text)
             yield from _lines_from(path, stream)
             return
         begin = text.find(b"[")
         yield from _elements(path, memoryview(text)[begin:], begin=begin)
+
+
+def _refuse_object(path: Path, text: mmap.mmap) -> None:
+    """Raises: DataError for one object over several lines, whose lines alone are no JSON."""
+    first = text[: text.find(b"\n") + 1]
+    if not first.strip().endswith(b"{"):
+        return
+    try:
+        keys = msgspec.json.decode(text[:].removeprefix(BOM), type=dict[str, msgspec.Raw])
+    except NOT_JSON:
+        return
+    names = ", ".join(list(keys)[:5])
+    raise DataError(
+        f"is one JSON object ({names}), expected an array of rows or one object a line",
+        file=path,
+        hint="if the rows stand below a key of it, save that list alone",
+    )
 
 
 def _elements(path: Path, array: memoryview, *, begin: int) -> Iterator[Row]:
