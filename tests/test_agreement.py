@@ -229,6 +229,17 @@ def test_a_rater_with_one_label_agrees_exactly_by_chance():
     assert found.kappa_interval is None
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_full_agreement_is_exactly_one_and_has_its_bound(seed):
+    """Whatever the labels' shares add up to, raters that agree on all get the exact bound."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(list("ABCDE"), int(rng.integers(10, 80))).tolist()
+    owners = [k % 8 for k in range(len(labels))]
+    found = cohen_kappa(labels, labels, clusters=owners, resampling=Resampling(100))
+    assert (found.raw, found.kappa) == (1.0, 1.0)
+    assert found.raw_interval == pytest.approx((0.025 ** (1 / 8), 1.0))
+
+
 def test_an_interval_of_kappa_stays_where_kappas_are():
     """Few things in few images do not lead beyond -1 and 1."""
     rng = np.random.default_rng(0)

@@ -88,8 +88,10 @@ def agreement_statistic(size: int) -> Statistic:
     def metrics(sums: Floats) -> Floats:
         tables = np.asarray(sums, dtype=np.float64).reshape(*sums.shape[:-1], size, size)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = tables / tables.sum(axis=(-2, -1), keepdims=True)
-            raw = np.trace(shares, axis1=-2, axis2=-1)
+            totals = tables.sum(axis=(-2, -1))
+            # Of counts, not of shares: full agreement is exactly 1.
+            raw = np.trace(tables, axis1=-2, axis2=-1) / totals
+            shares = tables / totals[..., np.newaxis, np.newaxis]
             chance = (shares.sum(axis=-1) * shares.sum(axis=-2)).sum(axis=-1)
             # A rater with one label for all agrees as chance does: exactly, in every resample.
             beyond = np.where(np.abs(raw - chance) < 1e-12, 0.0, raw - chance)
