@@ -138,8 +138,9 @@ def test_a_broken_picture_is_a_bad_row_of_every_protocol(
     assert caught.value.field in {"image", "images"}
     assert "b.png" in caught.value.message
     left = load_benchmark(benchmark, source, options=LoadOptions(on_bad_row="skip"))
-    assert len(left.items) == 1
+    assert len(left.items) == len(left.skipped) == 1
     assert "b.png" in left.skipped[0]
+    assert len(load_benchmark(benchmark, source, options=LoadOptions(limit=1)).items) == 1
 
 
 def test_a_row_of_captionqa_without_a_picture_is_a_bad_row(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ def _take(name: str, picture: _Picture, *, probes: list[Probe], intake: Intake) 
     capability = labels[0] if labels else "?"
     if not intake.wants((*labels, *(probe.groups["category"] for probe in probes)), capability):
         return
+    refuse_broken(picture.row, picture.images)
     item = Item(
         id=name,
         images=picture.images,
@@ -96,7 +97,6 @@ def _read_images(folder: Path, intake: Intake, *, spool: Path) -> dict[str, _Pic
             intake.require(row, image_faults(record))
             intake.claim(row, "image_id", value=record.image_id)
             images = finder.find(row, record.image)
-            refuse_broken(row, images)
         except DataError as error:
             intake.reject(error)
             continue

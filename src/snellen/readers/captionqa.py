@@ -66,6 +66,7 @@ class _Picture:
     row: Row
     original_id: str | int
     images: tuple[Image, ...]
+    named_in: str
     probes: list[Probe] = field(default_factory=list)
     asked: int = 0
 
@@ -83,7 +84,10 @@ def read_captionqa(rows: Iterable[Row], folder: Path, *, intake: Intake) -> tupl
     for name, picture in pictures.items():
         if intake.full:
             break
-        _take(name, picture, order=order, intake=intake)
+        try:
+            _take(name, picture, order=order, intake=intake)
+        except DataError as error:
+            intake.reject(error)
     return intake.finish()
 
 
@@ -100,8 +104,7 @@ def _collect(
         images = finder.find(row, getattr(record, which), field=which)
         if not images:
             raise row.error(NO_PICTURE, field=which)
-        refuse_broken(row, images, field=which)
-        pictures[name] = _Picture(replace(row, data=b""), record.id, images)
+        pictures[name] = _Picture(replace(row, data=b""), record.id, images, which)
     picture = pictures[name]
     for number, question in enumerate(questions, 1):
         _check_choices(row, number, choices=question.choices)
@@ -198,6 +201,7 @@ def _take(name: str, picture: _Picture, *, order: dict[str, list[int]], intake: 
     categories = {probe.groups["category"] for probe in picture.probes}
     if not picture.probes or not intake.wants((domain, *sorted(categories)), domain):
         return
+    refuse_broken(picture.row, picture.images, field=picture.named_in)
     probes = intake.wanted_probes(picture.probes, (domain,), dimension="category")
     permutations: dict[str, Any] = {probe.id: order[probe.id] for probe in probes}
     item = Item(
