@@ -251,3 +251,22 @@ def test_letters_inside_an_option_are_its_own() -> None:
     options = ("Mr B. Jones", "Dr. A. Smith", "vitamin A or C", "none")
     assert parse_letter("B: Dr. A. Smith", options).value == "B"
     assert parse_letter("C. vitamin A or C", options).value == "C"
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("A. Mostly red", "A"),
+        ("B: partially open", "B"),
+        ("Answer: D. Half full", "D"),
+        ("C. No, thanks", "C"),
+        ("C, no, thanks, as the sign says", "C"),
+        ("A. Mostly red, I think", None),
+        ("D. Half full? Maybe", None),
+        ("D, half open", None),
+    ],
+)
+def test_doubt_in_an_options_own_words_is_no_doubt(reply: str, letter: str | None) -> None:
+    """An option that is itself half, mostly or no is chosen by its letter and its text."""
+    options = ("Mostly red", "Partially open door", "No, thanks", "Half full")
+    assert parse_letter(reply, options).value == letter

@@ -200,7 +200,7 @@ def is_several(body: str, choices: Choices) -> bool:
 
 def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
     letter, rest = match["letter"].upper(), body[match.end() :].strip()
-    first = re.split(r"(?<=[.!?])\s|\n", rest.lstrip(":.,;)-–— "))[0].strip()
+    first = _first_sentence(rest)
     named = match_text(first, choices) if first else None
     if match["bare"] is not None:
         return _after_space(letter, named)
@@ -210,26 +210,36 @@ def _weigh(match: re.Match[str], body: str, choices: Choices) -> Parsed | None:
         return None if rest and not match["close"] else unread("not_an_option", body)
     if named not in (None, letter) or begins_with_other(first, letter, choices):
         return unread("contradiction", body)
-    own = _bare(choices.texts[choices.letters.index(letter)])
-    if named is None and is_denied(first, letter, own=own):
-        return unread("negated", body)
+    reason = _taken_from(letter, rest, choices)
+    return unread(reason, body) if reason else recovered(letter, first)
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[.!?])\s|\n", text.lstrip(":.,;)-–— "))[0].strip()
+
+
+def _taken_from(letter: str, rest: str, choices: Choices) -> str | None:
+    """The reason why the words after a letter take it back; None where they do not.
+
+    The option's own text counts for nothing: it may be "half full" or "vitamin B or C".
+    """
+    own_text = choices.texts[choices.letters.index(letter)].strip().rstrip(".")
+    rest = re.sub(rf"(?<!\w){re.escape(own_text)}(?!\w)", "", rest, count=1, flags=re.I).strip()
+    own, first = _bare(own_text), _first_sentence(rest)
     others = choices.letters.replace(letter, "")
-    # An option may itself say "vitamin B or C".
-    beyond = rest.replace(choices.texts[choices.letters.index(letter)], "", 1)
-    if any(other[1] in others for other in _OR_ELSE.finditer(beyond)):
-        return unread("several_letters", body)
-    listed = _LISTED_ON.finditer(beyond.split("\n")[0])
-    if any((other[1] or other[2]) in others for other in listed):
-        return unread("several_letters", body)
+    listed = [*_OR_ELSE.finditer(rest), *_LISTED_ON.finditer(rest.split("\n")[0])]
+    if is_denied(first, letter, own=own):
+        return "negated"
+    if any(other[other.lastindex or 0] in others for other in listed):
+        return "several_letters"
     if any((other[1] or other[2]) in others for other in ALSO.finditer(rest)):
-        return unread("contradiction", body)
+        return "contradiction"
     if REVISED.search(rest):
-        return unread("contradiction", body)
-    if ABSTAINS.match(own) and not rest.startswith("?"):
-        return recovered(letter, first)
-    if rest.startswith("?") or is_open(first):
-        return unread("hedged", body)
-    return recovered(letter, first)
+        return "contradiction"
+    if rest.startswith("?"):
+        return "hedged"
+    doubted = is_open(first) and not own.startswith(_bare(first))
+    return "hedged" if doubted and not ABSTAINS.match(own) else None
 
 
 def is_denied(first: str, letter: str, *, own: str) -> bool:
