@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import snellen
 from snellen.bundle import CAPTIONERS, MINI, bundled_replies, labels
+from snellen.cli import cli
 from snellen.flows import given_rows
 from snellen.planning import RunRequest, make_plan
 from snellen.readers import load_benchmark
@@ -267,17 +269,16 @@ def test_the_readme_shows_what_the_demo_measures(run: Run) -> None:
 
 @pytest.mark.slow
 def test_every_number_of_the_readme_is_the_demos(tmp_path: Path) -> None:
-    """All captioners under all protocols."""
-    for captioner, numbers in readme_rows().items():
-        found = []
-        for protocol in SHOWN:
-            file = bundled_replies(captioner, f"mini-{protocol}")
-            assert file is not None
-            found += shown(
-                snellen.run(
-                    f"mini-{protocol}", model=captioner, judge="embedded",
-                    replies=load_replies(file), out=tmp_path / captioner / protocol,
-                ),
-                protocol,
-            )  # fmt: skip
-        assert found == numbers
+    """All captioners under all protocols, as `demo --json` prints them."""
+    done = CliRunner().invoke(cli, ["demo", "--json", "--out", str(tmp_path)])
+    assert done.exit_code == 0
+    printed = json.loads(done.stdout)
+    assert {row["half"] for row in printed["embedded_judge"]} == {"dev", "frozen"}
+    found: dict[str, list[str]] = {}
+    for summary in printed["runs"]:
+        for name in SHOWN[summary["protocol"]]:
+            value = summary["metrics"][name]
+            low, high = value["ci95"]
+            text = f"{100 * value['value']:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+            found.setdefault(summary["model"], []).append(text)
+    assert found == readme_rows()

@@ -14,35 +14,45 @@ if TYPE_CHECKING:
     from snellen.analysis.judgecheck import JudgeRow
     from snellen.results import Run
 
+_OPENING = """\
+Three captioners describe 15 pictures and answer 55 questions about them.
+The embedded judge reads what they wrote: low fidelity, offline, deterministic.
+"""
+
 
 @click.command("demo", epilog="Example: snellen demo --out demo-out")
 @click.option("--out", default="demo-out", show_default=True, metavar="DIR")
-def command(out: str) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print summaries and judge rates as JSON.")
+def command(out: str, *, as_json: bool) -> int:
     """Evaluate three bundled captioners offline, and see what comes out.
 
     Real and drawn pictures, the embedded judge, no network, no key, no GPU. The captioners'
     replies were written by looking at the pictures: one thorough, one terse, one careless.
     """
-    from snellen.cli.printing import print_table
+    from snellen.cli.printing import print_json, print_table
     from snellen.cli.run import INTERRUPTED, resume_command
-    from snellen.tables import leaderboard
+    from snellen.tables import fidelity_table, leaderboard
 
     started = time.monotonic()
-    click.echo("Three captioners describe 15 pictures and answer 55 questions about them.")
-    click.echo("The embedded judge reads what they wrote: low fidelity, offline, deterministic.\n")
+    click.echo(_OPENING, err=as_json)
     code = 0
-    folders: list[Path] = []
+    shown: list[Run] = []
     for protocol in ("reading", "rubric", "direct"):
         runs, worst = evaluate(protocol, Path(out))
         code = max(code, worst)
         if code == INTERRUPTED:
             click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
             return code
-        folders += [run.folder for run in runs]
-        print_table(leaderboard(runs))
-    print_fidelity(Path(out) / "fidelity.json")
-    report = write_demo_report(folders, Path(out) / "report.html")
-    say_next(out, report, time.monotonic() - started)
+        shown += runs
+        if not as_json:
+            print_table(leaderboard(runs))
+    fidelity = measured_once(Path(out) / "fidelity.json")
+    if as_json:
+        print_json({"runs": [run.summary for run in shown], "embedded_judge": fidelity})
+    else:
+        print_table(fidelity_table(fidelity))
+    report = write_demo_report(shown, Path(out) / "report.html")
+    click.echo(next_steps(out, report, time.monotonic() - started), err=as_json)
     return code
 
 
@@ -97,14 +107,6 @@ def start_anew_if_outdated(folder: str | Path, benchmark: str) -> None:
         shutil.rmtree(path)
 
 
-def print_fidelity(file: Path) -> None:
-    """Prints how good the embedded judge is, measured on labels of a perfect judge."""
-    from snellen.cli.printing import print_table
-    from snellen.tables import fidelity_table
-
-    print_table(fidelity_table(measured_once(file)))
-
-
 def measured_once(file: Path) -> list[JudgeRow]:
     """The embedded judge's measurement, kept in a file for as long as judge and material stay."""
     import msgspec
@@ -127,26 +129,24 @@ def measured_once(file: Path) -> list[JudgeRow]:
     return rows
 
 
-def write_demo_report(folders: list[Path], path: Path) -> Path | None:
+def write_demo_report(runs: list[Run], path: Path) -> Path | None:
     """The report of the demo's runs; None where figures cannot be drawn."""
     from snellen.errors import MissingExtraError
     from snellen.report.page import write_report
-    from snellen.results import load_run
 
     try:
-        write_report([load_run(folder) for folder in folders], path)
+        write_report(runs, path)
     except MissingExtraError as error:
         click.echo(f"no report: {error.message} ({error.hint})", err=True)
         return None
     return path
 
 
-def say_next(out: str, report: Path | None, seconds: float) -> None:
+def next_steps(out: str, report: Path | None, seconds: float) -> str:
     """What lies where, and what to type next."""
-    click.echo(f"Done in {seconds:.0f} s. The runs are in {out}/, one folder each.")
-    if report is not None:
-        click.echo(f"The report, with every failure and its picture: {report}")
-    click.echo(
+    page = f"The report, with every failure and its picture: {report}\n" if report else ""
+    return (
+        f"Done in {seconds:.0f} s. The runs are in {out}/, one folder each.\n{page}"
         "\nNext:\n"
         f"  snellen show {out}/reading/thorough --by category\n"
         f"  snellen compare {out}/reading/thorough {out}/reading/careless\n"
