@@ -151,6 +151,9 @@ def test_without_an_uncertain_option_its_letter_is_none() -> None:
         '```json\n{"answers": ["B", "E", "A"]}\n```',
         '[{"id": 2, "answer": "E"}, {"id": 1, "answer": "B"}, {"id": 3, "answer": "A"}]',
         "2. E\n1. B\n3. A",
+        "0. B\n1. E\n2. A",
+        "1) B 2) E 3) A",
+        "1. B, 2. E, 3. A",
     ],
 )
 def test_several_questions_in_one_reply(reply: str) -> None:
