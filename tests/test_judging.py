@@ -118,6 +118,14 @@ def test_other_replies_are_refused(data, tmp_path, pair):
         study_judges([pair[0], other])
 
 
+def test_a_run_that_stopped_early_is_named(pair):
+    """An item that a run never came to is no reply that differs."""
+    kept = {key: row for key, row in pair[0].replies.items() if key[0] != "b"}
+    torn = replace(pair[0], replies=kept)
+    with pytest.raises(ComparisonError, match=r"item b has no reply in .*always_b yet"):
+        study_judges([torn, pair[1]])
+
+
 def test_other_items_are_refused(data, tmp_path, pair):
     """Runs over other items are refused, and an item is named."""
     fewer = read(data, tmp_path / "fewer", careful, limit=1)

@@ -187,8 +187,12 @@ def check_same_items(a: Run, b: Run) -> None:
 def _same_replies(a: Run, b: Run) -> None:
     for key in dict.fromkeys([*a.replies, *b.replies]):
         one, other = a.replies.get(key), b.replies.get(key)
-        said = [None if row is None else (row.reply, row.status) for row in (one, other)]
-        if said[0] != said[1]:
+        if one is None or other is None:
+            raise ComparisonError(
+                f"item {key[0]} has no reply in {(a if one is None else b).folder} yet",
+                hint="let that run finish first, then judge it again with `snellen rejudge`",
+            )
+        if (one.reply, one.status) != (other.reply, other.status):
             raise ComparisonError(
                 f"the reply of {a.name} to item {key[0]} differs between {a.folder} and {b.folder}",
                 hint="give runs of `snellen rejudge`, which keeps the replies",
