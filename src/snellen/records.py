@@ -234,7 +234,8 @@ class Benchmark:
     """Items under one protocol, and where they came from.
 
     `digest` covers the items in order-free form; `skipped` lists bad rows that were left out on
-    request, one message each; `revision` is the version of a fetched data set, where known.
+    request, one message each, and `broken` pictures that no model can be shown; `revision` is the
+    version of a fetched data set, where known.
     """
 
     name: str
@@ -248,6 +249,7 @@ class Benchmark:
     folder: str = ""
     regions: tuple[Region, ...] = ()
     skipped: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

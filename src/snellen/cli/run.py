@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MINI = ("mini-reading", "mini-rubric", "mini-direct")
 SECRETS = ("--api-key", "--judge-key")
 INTERRUPTED = 130
+# So many pictures that cannot be shown are named one by one.
+MOST_TOLD = 10
 # What stands between a URL's scheme and its host, and values of its query that may be keys.
 _CREDENTIALS = re.compile(
     r"(https?://)[^/?#\s]*(?=@)|([?&][^=&\s]*(?:key|token|secret|sig|auth|passw)[^=&\s]*=)[^&#\s]+",
@@ -306,6 +308,7 @@ def run_plan(plan: Plan, words: dict[str, Any]) -> int:
     from snellen.cli.progress import Progress
     from snellen.runs import execute
 
+    _tell_broken(plan)
     if words["dry_run"]:
         from snellen.cli.dry import print_forecast
 
@@ -320,6 +323,19 @@ def run_plan(plan: Plan, words: dict[str, Any]) -> int:
         return INTERRUPTED
     show_finished(finished, as_json=words["as_json"])
     return finished.exit_code
+
+
+def _tell_broken(plan: Plan) -> None:
+    """Names the pictures that no model can be shown, before a call is made; a few of them."""
+    from snellen.cli.printing import legible
+
+    broken = plan.benchmark.broken if plan.options.given is None else ()
+    for message in broken[:MOST_TOLD]:
+        click.echo(f"notice: {legible(message)}; its probes will be unscored", err=True)
+    if len(broken) > MOST_TOLD:
+        click.echo(f"notice: and {len(broken) - MOST_TOLD} pictures more", err=True)
+    if broken:
+        click.echo("hint: --on-bad-row skip leaves such items out and counts them", err=True)
 
 
 def _add_up_in_one_thread() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder, refuse_broken
+from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row, find_files, has_files, rows_of
 from snellen.readers.schemas import (
     ImageRow,
@@ -76,7 +76,7 @@ def _take(name: str, picture: _Picture, *, probes: list[Probe], intake: Intake) 
     capability = labels[0] if labels else "?"
     if not intake.wants((*labels, *(probe.groups["category"] for probe in probes)), capability):
         return
-    refuse_broken(picture.row, picture.images)
+    intake.tolerate(first_broken(picture.row, picture.images))
     item = Item(
         id=name,
         images=picture.images,

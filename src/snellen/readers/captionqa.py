@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder, refuse_broken
+from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row
 from snellen.readers.schemas import Id, labels_of
 from snellen.readers.selection import Intake, with_digest
@@ -201,7 +201,7 @@ def _take(name: str, picture: _Picture, *, order: dict[str, list[int]], intake: 
     categories = {probe.groups["category"] for probe in picture.probes}
     if not picture.probes or not intake.wants((domain, *sorted(categories)), domain):
         return
-    refuse_broken(picture.row, picture.images, field=picture.named_in)
+    intake.tolerate(first_broken(picture.row, picture.images, field=picture.named_in))
     probes = intake.wanted_probes(picture.probes, (domain,), dimension="category")
     permutations: dict[str, Any] = {probe.id: order[probe.id] for probe in probes}
     item = Item(

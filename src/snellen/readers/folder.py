@@ -52,7 +52,7 @@ def load_with_card(folder: Path, card: Card, *, options: LoadOptions) -> Benchma
         items = read_rubrics(
             rows_of(find_files(folder, "rubrics"), spool=spool), folder, intake=intake
         )
-    return assemble(card, items, folder=folder, regions=regions, skipped=intake.skipped)
+    return assemble(card, items, folder=folder, regions=regions, intake=intake)
 
 
 def assemble(
@@ -61,11 +61,12 @@ def assemble(
     *,
     folder: Path,
     regions: tuple[Region, ...] = (),
-    skipped: list[str],
+    intake: Intake,
 ) -> Benchmark:
     """The benchmark of a card and its items. Raises: DataError when nothing is left."""
     if not items:
-        raise DataError("no usable row is left", file=folder, hint=skipped[0] if skipped else "")
+        hint = intake.skipped[0] if intake.skipped else ""
+        raise DataError("no usable row is left", file=folder, hint=hint)
     return Benchmark(
         name=card.name,
         protocol=protocol_of(card),
@@ -77,7 +78,8 @@ def assemble(
         digest=keys.digest_of_set(item.digest for item in items),
         folder=str(folder),
         regions=regions,
-        skipped=tuple(skipped),
+        skipped=tuple(intake.skipped),
+        broken=tuple(intake.broken),
     )
 
 

@@ -70,7 +70,7 @@ def load_known(entry: Known, data: Path, *, options: LoadOptions, revision: str 
     intake = Intake(options)
     rows = rows_of(files, spool=pictures_folder(options))
     items = ROW_READERS[entry.name](rows, folder, intake=intake)
-    return assemble(card, items, folder=folder, skipped=intake.skipped)
+    return assemble(card, items, folder=folder, intake=intake)
 
 
 def card_of(entry: Known, revision: str = "") -> Card:

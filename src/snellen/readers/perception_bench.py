@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder, refuse_broken
+from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row
 from snellen.readers.schemas import DirectRow, answer_text, direct_faults, whole_id
 from snellen.readers.selection import Intake, with_digest
@@ -38,7 +38,8 @@ def _take(row: Row, finder: PictureFinder, *, intake: Intake) -> None:
     label = category_of(record)
     if intake.wants((label,), label):
         images = finder.find(row, record.image)
-        refuse_broken(row, images)
+        if error := first_broken(row, images):
+            raise error
         intake.add(direct_item(record, images), label)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder, refuse_broken
+from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row
 from snellen.readers.schemas import RubricRow, RubricText, labels_of, rubric_faults, rubric_text
 from snellen.readers.selection import Intake, with_digest
@@ -37,7 +37,7 @@ def _take(row: Row, finder: PictureFinder, *, intake: Intake) -> None:
     label = domain_of(record)
     if intake.wants((label,), label):
         images = finder.find(row, record.image)
-        refuse_broken(row, images)
+        intake.tolerate(first_broken(row, images))
         intake.add(rubric_item(record, images), label)
 
 

@@ -174,11 +174,10 @@ class PictureFinder:
         return self._names[folder]
 
 
-def refuse_broken(row: Row, images: Iterable[Image], *, field: str = "image") -> None:
-    """Looks at the headers of a row's pictures, and decodes those where these leave a doubt.
+def first_broken(row: Row, images: Iterable[Image], *, field: str = "image") -> DataError | None:
+    """Names the first of a row's pictures that no model can be shown, with row and field.
 
-    Raises:
-        DataError: no model can be shown a picture; it names row, field and picture.
+    Looks at their headers, and decodes those where these leave a doubt.
     """
     from snellen.media import open_upright
 
@@ -188,7 +187,8 @@ def refuse_broken(row: Row, images: Iterable[Image], *, field: str = "image") ->
         try:
             open_upright(image)
         except ImageError as error:
-            raise broken_picture(row, image, error, field=field) from error
+            return broken_picture(row, image, error, field=field)
+    return None
 
 
 def broken_picture(row: Row, image: Image, error: DataError, *, field: str) -> DataError:

@@ -47,6 +47,7 @@ class Intake:
         self._admitted: Counter[str] = Counter()
         self._items: list[tuple[str, Item]] = []
         self.skipped: list[str] = []
+        self.broken: list[str] = []
 
     @property
     def full(self) -> bool:
@@ -75,6 +76,16 @@ class Intake:
         if self._options.on_bad_row == "stop":
             raise error
         self.skipped.append(error.message)
+
+    def tolerate(self, error: DataError | None) -> None:
+        """Notes an error that costs an item its probes and no more.
+
+        Raises: the error, when bad rows are to be skipped.
+        """
+        if error is not None:
+            if self._options.on_bad_row == "skip":
+                raise error
+            self.broken.append(error.message)
 
     def wants(self, labels: Iterable[str], capability: str) -> bool:
         """Whether an item with these labels is to be loaded."""
