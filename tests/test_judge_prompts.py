@@ -90,6 +90,15 @@ def test_a_prompt_replaces_the_one_that_the_run_uses(
     assert not any("You cannot see the picture" in text for text in seen)
 
 
+def test_a_prompt_with_formulas_serves_the_run_and_the_next_judge(tmp_path: Path) -> None:
+    """LaTeX in a prompt of the user's arrives as it stands, now and when it is judged again."""
+    prompt = r"Is \frac{a}{total} x_{max}? " + LISTED
+    done, seen = run(tmp_path, prompt)
+    assert all(text.startswith(r"Is \frac{a}{total} x_{max}? Mine.") for text in seen)
+    plan = rejudge_plan(done, RunRequest("", tmp_path / "again", judge=lambda _: "A"))
+    assert plan.options.prompts["verdict"].text == prompt
+
+
 @pytest.mark.parametrize(
     ("prompt", "words", "said"),
     [

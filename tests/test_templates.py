@@ -45,6 +45,31 @@ def test_braces_that_are_no_mark_stay() -> None:
     assert template.fill(x="y") == '{"a": 1} \\frac{1}{2} { x } {} y'
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\frac{a}{total}",
+        r"\frac{\sqrt{x}}{ab}",
+        r"5\text{cm} is 50\,\mathrm{mm}",
+        r"$x_{max}^{n}$, {k}, \sqrt[3]{abc}",
+        r"\begin{array}{cc}1&2\end{array}",
+        r"\operatorname*{argmax}",
+    ],
+)
+def test_formulas_in_a_prompt_stay(formula: str) -> None:
+    """What LaTeX has in braces is text, beside marks and right before one."""
+    template = Template("t", f"{formula}{{question}} {formula}")
+    assert template.fits(frozenset({"question"}))
+    assert template.fill(question="{q}") == f"{formula}{{q}} {formula}"
+
+
+def test_a_mark_behind_a_written_line_end_is_filled() -> None:
+    r"""A name that has a value is a mark even where `\n` before it looks like a command."""
+    template = Template("t", r"Caption:\n{caption}")
+    template.require(frozenset({"caption"}))
+    assert template.fill(caption="A cat.") == r"Caption:\nA cat."
+
+
 def test_a_file_is_read_as_utf_8_without_its_last_newline(tmp_path: Path) -> None:
     """Its name is its path, its hash that of the text."""
     file = tmp_path / "p.txt"

@@ -93,7 +93,7 @@ def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Optio
         for stored in [Template(prompts[purpose].name, prompts[purpose].text)]
         if purpose == "reply"
         or _is_alike(stored, template)
-        or (purpose == "verdict" and stored.fields in judge_forms(options))
+        or (purpose == "verdict" and stored.fits(*judge_forms(options)))
         for field in fields(options)
         if getattr(options, field.name) is template
     }

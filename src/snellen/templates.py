@@ -13,11 +13,20 @@ from snellen.errors import TemplateError
 from snellen.keys import digest
 
 _MARK = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)\}")
+# What stands before an argument of a formula: a command, `_` or `^`, and earlier arguments.
+_FORMULA = re.compile(
+    r"(?:\\[A-Za-z]+\*?(?:\[[^\]\n]*\])?|[_^])(?:\{(?:[^{}\n]|\{[^{}\n]*\})*\})*\Z"
+)
+_LOOK_BACK = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt's text, its name and its hash."""
+    """A prompt's text, its name and its hash.
+
+    A word in braces is a mark. In formulas it is text (`\\frac{n}{total}`, `x_{max}`), and so is a
+    single letter, unless a value has that name: prompts with LaTeX need no escape.
+    """
 
     name: str
     text: str
@@ -29,8 +38,17 @@ class Template:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of its marks."""
-        return _pieces(self.text)[1]
+        """The names of its marks; formulas have none."""
+        return _pieces(self.text)[2]
+
+    def fits(self, *forms: frozenset[str]) -> bool:
+        r"""Whether its marks are exactly those of one of the forms.
+
+        >>> Template("t", r"\frac{n}{total} {question}").fits(frozenset({"question"}))
+        True
+        """
+        _, names, fields = _pieces(self.text)
+        return any(_words(fields) <= form <= names for form in forms)
 
     def require(self, *forms: frozenset[str]) -> None:
         """Complains unless its marks are exactly those of one of the forms.
@@ -38,8 +56,8 @@ class Template:
         Raises:
             TemplateError: the message compares with the nearest form.
         """
-        if self.fields not in forms:
-            self._complain(self.fields, min(forms, key=lambda form: len(form ^ self.fields)))
+        if not self.fits(*forms):
+            self._complain(min(forms, key=lambda form: len(form ^ self.fields)))
 
     def fill(self, **values: str) -> str:
         """The text with each mark replaced once; values are never searched for marks.
@@ -50,14 +68,17 @@ class Template:
         Raises:
             TemplateError: a mark has no value, or a value has no mark.
         """
-        pieces, names = _pieces(self.text)
-        if len(values) != len(names) or not names.issuperset(values):
-            self._complain(names, frozenset(values))
-        filled = [values[piece] if k % 2 else piece for k, piece in enumerate(pieces)]
+        pieces, names, fields = _pieces(self.text)
+        if not (names.issuperset(values) and _words(fields) <= values.keys()):
+            self._complain(frozenset(values))
+        filled = [
+            values.get(piece, f"{{{piece}}}") if k % 2 else piece for k, piece in enumerate(pieces)
+        ]
         return "".join(filled)
 
-    def _complain(self, fields: frozenset[str], given: frozenset[str]) -> None:
-        missing, unknown = sorted(given - fields), sorted(fields - given)
+    def _complain(self, given: frozenset[str]) -> None:
+        _, names, fields = _pieces(self.text)
+        missing, unknown = sorted(given - names), sorted(_words(fields) - given)
         found = [f"lacks {_marks(missing)}"] if missing else []
         found += [f"has the unknown {_marks(unknown)}"] if unknown else []
         raise TemplateError(
@@ -71,10 +92,20 @@ def _marks(names: Iterable[str]) -> str:
 
 
 @lru_cache(64)
-def _pieces(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """A prompt's literal pieces and mark names in turn, and the set of the names."""
+def _pieces(text: str) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
+    """A prompt's literal pieces and names in braces in turn, all names, and those of marks."""
     pieces = tuple(_MARK.split(text))
-    return pieces, frozenset(pieces[1::2])
+    marks = (mark for mark in _MARK.finditer(text) if not _is_formula(mark))
+    return pieces, frozenset(pieces[1::2]), frozenset(mark[1] for mark in marks)
+
+
+def _is_formula(mark: re.Match[str]) -> bool:
+    before = mark.string[max(0, mark.start() - _LOOK_BACK) : mark.start()]
+    return bool(_FORMULA.search(before))
+
+
+def _words(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in names if len(name) > 1)
 
 
 @cache
