@@ -16,10 +16,12 @@ import snellen
 from snellen.cli import cli
 from snellen.errors import UsageError
 from snellen.flows import given_rows, run_by_hand
+from snellen.planning import RunRequest
 from snellen.protocols import PROTOCOLS, flow, protocol_of
 from snellen.protocols.captionqa import CANNOT_ANSWER, CaptionQAOptions, abstention_credit
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import CallFailure, Outcome, ReadTask, Reply, Request
+from snellen.rejudging import rejudge_plan
 
 Messages = list[dict[str, Any]]
 
@@ -266,6 +268,47 @@ def test_a_judge_gets_the_published_settings(data: str, tmp_path: Path) -> None:
     assert protocol_of("reading", "capprobe") is PROTOCOLS["reading"]
     with pytest.raises(UsageError, match="control"):
         run(data, tmp_path, judge_that_says({}), control="blind")
+
+
+def test_both_prompts_of_the_judge_can_be_files(data: str, tmp_path: Path) -> None:
+    """System and user message are the files' own, in the run and when it is judged again."""
+    system, user = tmp_path / "system.txt", tmp_path / "user.txt"
+    system.write_text("One letter. {not a mark}, {json}.\n", encoding="utf-8")
+    user.write_text("{CAPTION_HERE}|{QUESTION_HERE}|{OPTIONS_HERE}", encoding="utf-8")
+    seen: list[Messages] = []
+
+    def judge(messages: Messages) -> str:
+        seen.append(messages)
+        return "A"
+
+    done = run(data, tmp_path, judge, judge_system=system, judge_prompt=user)
+    assert {m[0]["content"] for m in seen} == {"One letter. {not a mark}, {json}."}
+    assert all(m[1]["content"].startswith("A ") and "|" in m[1]["content"] for m in seen)
+    other = tmp_path / "other.txt"
+    other.write_text("Other.", encoding="utf-8")
+    for words, said in (
+        ({}, "One letter. {not a mark}, {json}."),
+        ({"judge_prompt": user}, "One letter. {not a mark}, {json}."),
+        ({"judge_system": other}, "Other."),
+    ):
+        request = RunRequest("", tmp_path / "again", judge=judge, **words)
+        prompts = rejudge_plan(done, request).options.prompts
+        assert prompts["verdict_system"].text == said
+        assert prompts["verdict"].text.startswith("{CAPTION_HERE}|")
+
+
+def test_other_benchmarks_have_no_system_message_for_the_judge(tmp_path: Path) -> None:
+    """The option is refused where it would have no effect."""
+    system = tmp_path / "system.txt"
+    system.write_text("One letter.", encoding="utf-8")
+    with pytest.raises(UsageError, match="--judge-system has no meaning for mini-direct"):
+        snellen.run(
+            "mini-direct",
+            model=lambda _: "x",
+            judge=lambda _: "x",
+            judge_system=system,
+            out=tmp_path / "run",
+        )
 
 
 def test_abstaining_earns_a_little_more_than_guessing() -> None:

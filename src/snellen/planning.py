@@ -43,6 +43,7 @@ OPTIONS: Mapping[str, str] = {
     "describe": "--caption-prompt",
     "one_a_call": "--one-rubric-a-call",
     "option_seed": "--option-order",
+    "system": "--judge-system",
 }
 
 EMBEDDED = "embedded"
@@ -90,6 +91,7 @@ class RunRequest:
     protocol: Mapping[str, Any] = field(default_factory=dict)
     describe_prompt: str | Path | None = None
     judge_prompt: str | Path | None = None
+    judge_system: str | Path | None = None
     judge_check: str | Path | None = None
     panel: str | None = None
     min_valid: int | None = None
@@ -227,6 +229,8 @@ def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
     wanted: dict[str, Any] = dict(request.protocol)
     if request.describe_prompt is not None:
         wanted["describe"] = templates.from_file(request.describe_prompt)
+    if request.judge_system is not None:
+        wanted["system"] = templates.from_file(request.judge_system)
     valid = kind.__dataclass_fields__
     for name in wanted:
         if name not in valid:

@@ -16,6 +16,8 @@ from snellen.templates import Template
 
 # Words of `run.json` that say how a run was driven rather than how it was judged.
 _NOT_WORDS = frozenset({"reasks", "replies", "kept_share"})
+# Purposes of prompts that are sent as they stand: any text serves.
+_MARKLESS = frozenset({"reply", "verdict_system"})
 
 
 def stored_benchmark(run: Run) -> Benchmark:
@@ -63,7 +65,9 @@ def rejudge_plan(run: Run, request: RunRequest) -> Plan:
     plan = plan_for(wanted, stored_benchmark(run))
     if plan.out.resolve() == run.folder.resolve():
         raise UsageError(f"{run.folder} is the run that is judged again", hint="give another --out")
-    keep = {"reply"} if request.judge_prompt is not None else set(spec.prompts)
+    keep = set(spec.prompts) if request.judge_prompt is None else set(_MARKLESS)
+    if request.judge_system is not None:
+        keep.discard("verdict_system")
     return replace(
         plan,
         options=with_prompts(plan.options, {k: spec.prompts[k] for k in keep & set(spec.prompts)}),
@@ -91,7 +95,7 @@ def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Optio
         for purpose, template in options.prompts.items()
         if purpose in prompts
         for stored in [Template(prompts[purpose].name, prompts[purpose].text)]
-        if purpose == "reply"
+        if purpose in _MARKLESS
         or _is_alike(stored, template)
         or (purpose == "verdict" and stored.fits(*judge_forms(options)))
         for field in fields(options)

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 )
 @click.argument("run", type=click.Path(exists=True, file_okay=False))
 @judge_options
+@click.option(
+    "--judge-system",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="captionqa: a system message of your own for the judge.",
+)
 @click.option("--out", required=True, metavar="DIR", help="The new run folder; again resumes.")
 @click.option(
     "--parser",
@@ -78,7 +84,7 @@ def request_of(words: dict[str, Any]) -> RunRequest:
             key: words[key]
             for key in (
                 "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
-                "judge_prompt", "panel", "min_valid", "judge_check",
+                "judge_prompt", "judge_system", "panel", "min_valid", "judge_check",
                 "config", "concurrency", "max_cost", "max_unscored", "max_tries",
                 "reasks", "cache",
             )

@@ -59,6 +59,12 @@ _CREDENTIALS = re.compile(
 )
 @click.option("--replies", metavar="FILE", help="Replies that exist: JSON or JSON-lines.")
 @judge_options
+@click.option(
+    "--judge-system",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="captionqa: a system message of your own for the judge.",
+)
 @click.option("--out", metavar="DIR", help="The run folder; the same one again resumes.")
 @click.option(
     "--limit",
@@ -251,8 +257,8 @@ def request_of(
             key: words[key]
             for key in (
                 "data", "api_url", "api_key", "api_key_env", "judge", "judge_url", "judge_key",
-                "judge_key_env", "judge_thinking", "judge_prompt", "panel", "min_valid",
-                "config", "seed", "repeat",
+                "judge_key_env", "judge_thinking", "judge_prompt", "judge_system", "panel",
+                "min_valid", "config", "seed", "repeat",
                 "concurrency", "max_cost", "max_unscored", "max_tries", "reasks", "cache",
                 "max_pixels", "judge_check",
             )
