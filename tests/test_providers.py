@@ -95,6 +95,31 @@ def test_published_rows_stand_beside_ones_own(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("benchmark", "row"),
+    [
+        (
+            "perception_rubrics",
+            ("Seed-2.0-Lite", "70.07", "82.85", "95.59", "84.69", "84.23", "gpt-oss-120b"),
+        ),
+        (
+            "capprobe",
+            (
+                "GPT-4o", "34.41", "94.46", "63.57", "36.43", "173", "2.55", "1.91", "0.569",
+                "Qwen3-32B",
+            ),
+        ),
+        ("perception_bench", ("GPT-5.6-Sol", "59.7", "gpt-oss-120b")),
+    ],
+)  # fmt: skip
+def test_published_rows_are_printed_as_published(
+    run: Run, benchmark: str, row: tuple[str, ...]
+) -> None:
+    """Every digit of the paper stands in the table, none is rounded away."""
+    table = published_table([as_benchmark(run, benchmark)])
+    assert row in table.rows
+
+
+@pytest.mark.parametrize(
     ("benchmark", "metric", "best"),
     [("perception_bench", "accuracy", 0.597), ("perception_rubrics", "score", 0.7)],
 )

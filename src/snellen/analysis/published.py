@@ -42,6 +42,8 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "score", "gate_pass", "must_right_acc", "easy_wrong_acc", "easy_wrong_avg",
     ),
 }  # fmt: skip
+# Decimals of a printed per cent, as the papers print them.
+DIGITS: Mapping[str, int] = {"capprobe": 2, "perception_bench": 1, "perception_rubrics": 2}
 WARNING = (
     "scores depend on the judge, its settings and the parser: published rows are for orientation, "
     "and only rows under the same judge compare"
@@ -110,6 +112,9 @@ def published_table(runs: Sequence[Run]) -> Table:
     return Table(
         f"{benchmark}: published rows and yours",
         ("Model", *(title_of(name) for name in names), "Judge"),
-        tuple((m, *(number(n, values.get(n)) for n in names), judge) for m, judge, values in rows),
+        tuple(
+            (m, *(number(n, values.get(n), DIGITS[benchmark]) for n in names), judge)
+            for m, judge, values in rows
+        ),
         (WARNING, f"published: {_scores()[benchmark]['source']}"),
     )
