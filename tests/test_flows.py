@@ -169,3 +169,20 @@ def test_unknown_counts_stay_unknown_when_usages_are_added() -> None:
     """None is not 0, unless the other is known."""
     assert add_usage(Usage(), Usage()) == Usage()
     assert add_usage(Usage(1, None, 2), Usage(None, None, 3, 4)) == Usage(1, None, 5, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("Failed to obtain answer via API.", "failed:no_answer"),
+        (" [error] 429 Too Many Requests", "failed:no_answer"),
+        ("The dialog says [error] 429.", "ok"),
+        ("[Error] 404 is on the screen", "ok"),
+    ],
+)
+def test_what_a_tool_wrote_for_a_failed_call_is_no_reply(text: str, status: str) -> None:
+    """It goes to no judge and counts as a call that failed, with the tool's words kept."""
+    row = given_rows({"a": text})["a", 0]
+    assert row.status == status
+    assert failed_reason(row) == ("model_no_answer" if status != "ok" else None)
+    assert text.strip() in (row.reply, row.reasoning)

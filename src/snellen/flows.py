@@ -32,6 +32,8 @@ Flow = Generator[Any, Any, R]
 Given = Mapping[tuple[str, int], ReplyRow]
 
 REASKS = 2
+# What other tools write in place of a reply that they did not get. Source: PerceptionBench, ports.
+FAILURE_TEXTS = ("Failed to obtain answer", "[error]")
 
 
 def run_by_hand(flow: Flow[R], answer: Callable[[Request], Answer]) -> R:
@@ -168,6 +170,10 @@ def _add(a: int | None, b: int | None) -> int | None:
 def given_rows(replies: Mapping[str, str]) -> dict[tuple[str, int], ReplyRow]:
     """Replies that exist, as rows: thoughts apart, and the reason why a blank one is blank.
 
+    What other tools wrote where a call had failed is no reply.
+
+    >>> given_rows({"cat": "Failed to obtain answer via API."})[("cat", 0)].status
+    'failed:no_answer'
     >>> given_rows({"cat": " "})[("cat", 0)].status
     'empty'
     >>> given_rows({"cat": "<think>Stripes?</think>A cat."})[("cat", 0)].reply
@@ -177,6 +183,8 @@ def given_rows(replies: Mapping[str, str]) -> dict[tuple[str, int], ReplyRow]:
 
 
 def _given_row(name: str, text: str) -> ReplyRow:
+    if text.lstrip().startswith(FAILURE_TEXTS):
+        return ReplyRow(name, None, status="failed:no_answer", reasoning=text.strip())
     thought, rest = split_thinking(text)
     return reply_row(Reply(rest, reasoning=thought), name)
 
