@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snellen.stats.bootstrap import Resampling, compare_paired, intervals
+from snellen.stats.bootstrap import Resampling, compare_paired
 from snellen.stats.simulation import (
     DIRECT_METRICS,
     READING_METRICS,
@@ -162,7 +162,7 @@ def test_all_metrics_of_a_benchmark_have_intervals():
     """A usual run gets an interval around the estimate for every metric of every scenario."""
     for scenario in SCENARIOS.values():
         tally = scenario.draw(346, 5)
-        found = intervals(tally, scenario.statistic, rates=scenario.rates, resampling=QUICK)
+        found = scenario.intervals(tally, QUICK)
         assert (found.low < found.estimate).all()
         assert (found.estimate < found.high).all()
 
@@ -184,10 +184,15 @@ def test_intervals_hold_the_truth_as_often_as_promised(name, n_images, low, high
 @pytest.mark.parametrize("n_images", [346, 40])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_equals_are_called_different_as_often_as_promised(name, n_images):
-    """4,000 comparisons of equals at 5%: 3.5 to 6.5% are called different."""
+    """4,000 comparisons of equals at 5%: 3.5 to 6.5% are called different.
+
+    At 40 images few fall short of a rate beyond 0.97: there it may be as few as 2%.
+    """
     scenario = SCENARIOS[name]
     alarms = false_alarms(scenario, n_images, repeats=4000, seed=11)
+    rarely = (scenario.truth(60_000) > 0.97) & (n_images == 40)
+    low = np.where(rarely, 0.02, 0.035)[bound(scenario)]
     checked = alarms[bound(scenario)]
-    assert ((checked >= 0.035) & (checked <= 0.065)).all(), dict(
+    assert ((checked >= low) & (checked <= 0.065)).all(), dict(
         zip(scenario.metrics, alarms, strict=True)
     )

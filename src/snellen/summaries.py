@@ -82,6 +82,7 @@ def values_of(
         tally.counts,
         tally.statistic(),
         rates=[metric.unit == "rate" for metric in tally.metrics],
+        differences=tally.differences(),
         resampling=stats.Resampling(resamples_for(tally.n_clusters, resamples)),
     )
     ends = np.clip([found.low, found.high], *reach(tally.metrics))

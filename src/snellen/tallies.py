@@ -28,8 +28,8 @@ class Metric:
     Each formula maps column sums, arrays of any one shape, to an array of that shape; NaN where
     a denominator is zero. None where a metric has no such reading. `n` is the denominator of the
     strict value. `better` is +1, -1, or 0 where neither direction is better. `unit` is `rate`,
-    `per_mille`, `tokens`, `points` (a difference of rates) or `ratio`. `lower` is the reading
-    that counts unscored probes against it, where the strict value does not already.
+    `per_mille`, `tokens`, `points` (a difference of rates, which `parts` names) or `ratio`. `lower`
+    is the reading that counts unscored probes against it, where the strict value does not already.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Metric:
     better: int = 1
     unit: str = "rate"
     lower: Formula | None = None
+    parts: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,15 @@ class Tally:
             return np.stack([metric.value(sums) for metric in chosen], axis=-1)
 
         return compute
+
+    def differences(self) -> dict[int, tuple[int, int]]:
+        """The places of metrics that are differences of two others, with the places of these."""
+        places = {metric.name: k for k, metric in enumerate(self.metrics)}
+        return {
+            k: (places[metric.parts[0]], places[metric.parts[1]])
+            for k, metric in enumerate(self.metrics)
+            if metric.parts is not None and places.keys() >= set(metric.parts)
+        }
 
     def metric(self, name: str) -> Metric:
         """The metric of that name."""

@@ -323,6 +323,7 @@ GAP = Metric(
     None,
     column("n"),
     unit="points",
+    parts=("gate_pass", "atomic_acc"),
 )
 METRICS: tuple[Metric, ...] = (
     SCORE,

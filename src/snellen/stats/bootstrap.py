@@ -38,15 +38,18 @@ and at 346 images; the exceptions, both at 40, are the density CV (up to 7.7) an
 are coarse, and a symmetric studentised bootstrap 2.2 to 6.0%. The t test needs no seed, and its p
 values have no floor for Holm's correction to run into.
 
-One blind spot is left: a difference of metrics, such as the reliability gap, of images that all
-pass the gate. The sample then holds no sign that the gate can shut, so the interval is too short;
-at 40 images and a true gate pass of 0.95 that is one study in eight.
+A difference of two rates, such as the reliability gap, gets its limits from theirs. The bootstrap
+sees no sign that a gate can shut where all images of a sample pass, and has hardly any lattice
+left where few fail: of 1,500 studies with a true gate pass of 0.95 it held the truth in 74% at 15
+images and in 85% at 40; from the limits of the two rates it is 92 and 94%, and for gates from 0.28
+to 0.87 it is 95 to 98% (the bootstrap 86 to 98). The gate's limits share the chance of an error
+evenly there: a near limit with all of it lost one point and a half.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -55,6 +58,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snellen.errors import UsageError
+from snellen.stats.differences import Limits, difference_limits
 from snellen.stats.distributions import normal_quantile, t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]
@@ -108,13 +112,16 @@ def intervals(
     statistic: Statistic,
     *,
     rates: ArrayLike | None = None,
+    differences: Mapping[int, tuple[int, int]] | None = None,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Intervals:
     """Estimates and intervals of all metrics of a tally, resampled by cluster.
 
     `rates` says which metrics are fractions of 1, shape (n_metrics,); None: none is. Rates are cut
-    to 0..1 and get an interval even where all clusters agree on 0 or 1; another metric without
-    spread, or one that fewer than two clusters know, gets none.
+    to 0..1 and get an interval even where all clusters agree on 0 or 1. `differences` maps a metric
+    to the two rates that it is the difference of, the second taken from the first: it gets its
+    limits from theirs. Another metric without spread, or one that fewer than two clusters know,
+    gets none.
 
     >>> tally = np.array([[10, 7], [20, 15], [15, 9], [12, 10]])
     >>> found = intervals(tally, lambda sums: sums[..., 1:] / sums[..., :1], rates=[True])
@@ -134,9 +141,16 @@ def intervals(
         np.where(is_rate, np.maximum(low, 0.0), low),
         np.where(is_rate, np.minimum(high, 1.0), high),
     )
-    for metric in np.flatnonzero(is_rate & _coarse(jackknife, errors)):
-        low[metric], high[metric] = _coarse_interval(jackknife, int(metric), resampling.level)
-    unknown = ~(jackknife.spread | is_rate) | (jackknife.n_clusters < 2)
+    coarse = is_rate & _coarse(jackknife, errors)
+    even = low.copy(), high.copy()
+    for k in map(int, np.flatnonzero(coarse)):
+        low[k], high[k] = _coarse_interval(jackknife, k, resampling.level)
+        even[0][k], even[1][k] = _coarse_interval(jackknife, k, resampling.level, is_even=True)
+    needs_spread = ~is_rate
+    for k, parts in (differences or {}).items():
+        low[k], high[k] = _difference(jackknife, *even, parts)
+        needs_spread[k] = False
+    unknown = (needs_spread & ~jackknife.spread) | (jackknife.n_clusters < 2)
     return Intervals(
         estimate=jackknife.estimate,
         low=np.where(unknown, np.nan, low),
@@ -514,8 +528,13 @@ def _few_off(jackknife: _Jackknife, metric: int) -> bool:
     return bool(off < min(_FEW_OFF, known.size / 4))
 
 
-def _coarse_interval(jackknife: _Jackknife, metric: int, level: float) -> tuple[float, float]:
-    """A t interval on the logit scale; the exact binomial bound where all clusters agree."""
+def _coarse_interval(
+    jackknife: _Jackknife, metric: int, level: float, *, is_even: bool = False
+) -> tuple[float, float]:
+    """A t interval on the logit scale; the exact binomial bound where all clusters agree.
+
+    With `is_even` both limits have the same chance of an error, however near 0 or 1 they are.
+    """
     rate, n = float(jackknife.estimate[metric]), int(jackknife.n_clusters[metric])
     if n < 2 or math.isnan(rate):
         return math.nan, math.nan
@@ -527,11 +546,21 @@ def _coarse_interval(jackknife: _Jackknife, metric: int, level: float) -> tuple[
     error = float(jackknife.error[metric]) / (rate * (1.0 - rate))
     middle = math.log(rate / (1.0 - rate))
     half = near = t_quantile(level, n - 1.0) * error
-    if _few_off(jackknife, metric):
+    if _few_off(jackknife, metric) and not is_even:
         near = t_quantile(2.0 * level - 1.0, n - 1.0) * error
     if rate < 0.5:
         return _logistic(middle - near), _logistic(middle + half)
     return _logistic(middle - half), _logistic(middle + near)
+
+
+def _difference(
+    jackknife: _Jackknife, low: Floats, high: Floats, parts: tuple[int, int]
+) -> tuple[float, float]:
+    """The limits of a difference of two rates, from theirs and how their influences correlate."""
+    first, second = (Limits(low[k], jackknife.estimate[k], high[k]) for k in parts)
+    moves = jackknife.influence[:, parts]
+    sizes = np.sqrt((moves**2).sum(axis=0)).prod()
+    return difference_limits(first, second, moves.prod(axis=1).sum() / sizes if sizes else 0.0)
 
 
 def _logistic(x: float) -> float:

@@ -12,14 +12,20 @@ against, `coverage` and `false_alarms` hold them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snellen.stats.bootstrap import DEFAULT_RESAMPLING, Resampling, compare_paired, intervals
+from snellen.stats.bootstrap import (
+    DEFAULT_RESAMPLING,
+    Intervals,
+    Resampling,
+    compare_paired,
+    intervals,
+)
 
 Floats = NDArray[np.float64]
 
@@ -349,7 +355,8 @@ class Scenario:
     """A simulated system whose metrics are known.
 
     `draw(n_images, seed)` gives a tally, `draw_equals` those of two systems of the same quality on
-    the same pictures. `rates` says which metrics are fractions of 1.
+    the same pictures. `rates` says which metrics are fractions of 1, `differences` which are the
+    difference of two others.
     """
 
     metrics: tuple[str, ...]
@@ -357,6 +364,17 @@ class Scenario:
     rates: tuple[bool, ...]
     draw: Callable[[int, int], Floats]
     draw_equals: Callable[[int, int], tuple[Floats, Floats]]
+    differences: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    def intervals(self, study: Floats, resampling: Resampling = DEFAULT_RESAMPLING) -> Intervals:
+        """The intervals of all metrics of one study."""
+        return intervals(
+            study,
+            self.statistic,
+            rates=self.rates,
+            differences=self.differences,
+            resampling=resampling,
+        )
 
     def truth(self, n_images: int = 400_000) -> Floats:
         """The true metrics, from so many pictures that their error does not count."""
@@ -379,7 +397,7 @@ def coverage(
     studies = np.split(scenario.draw(n_images * repeats, resampling.seed), repeats)
     held = np.zeros(true.shape)
     for study in studies:
-        found = intervals(study, scenario.statistic, rates=scenario.rates, resampling=resampling)
+        found = scenario.intervals(study, resampling)
         held += (found.low <= true) & (true <= found.high)
     return held / repeats
 
@@ -415,7 +433,14 @@ def _rubric_scenario(writer: RubricWriter) -> Scenario:
     def draw_equals(n: int, seed: int) -> tuple[Floats, Floats]:
         return draw(n, seed), draw(n, seed + 1)
 
-    return Scenario(RUBRIC_METRICS, rubric_metrics, (True,) * 6 + (False,), draw, draw_equals)
+    gap = {
+        RUBRIC_METRICS.index("reliability_gap"): (
+            RUBRIC_METRICS.index("gate_pass"),
+            RUBRIC_METRICS.index("atomic_acc"),
+        )
+    }
+    rates = (True,) * 6 + (False,)
+    return Scenario(RUBRIC_METRICS, rubric_metrics, rates, draw, draw_equals, gap)
 
 
 def _direct_scenario(accuracy: float) -> Scenario:
@@ -438,6 +463,9 @@ SCENARIOS: Final = {
     "rubric, weak": _rubric_scenario(RubricWriter(must_right=0.65, easy_wrong=0.3, spread=0.15)),
     "rubric, middling": _rubric_scenario(RubricWriter()),
     "rubric, strong": _rubric_scenario(RubricWriter(must_right=0.96, easy_wrong=0.85, spread=0.1)),
+    "rubric, near perfect": _rubric_scenario(
+        RubricWriter(must_right=0.985, easy_wrong=0.9, spread=0.1)
+    ),
     "direct, middling": _direct_scenario(0.45),
     "direct, strong": _direct_scenario(0.9),
 }
