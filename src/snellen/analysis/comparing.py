@@ -316,7 +316,13 @@ def _differences(group: _Group, tallies: Sequence[Tally], scored: Sequence[bool]
 
 def _intervals(tally: Tally, resampling: stats.Resampling) -> stats.Intervals:
     rates = [metric.unit == "rate" for metric in tally.metrics]
-    found = stats.intervals(tally.counts, tally.statistic(), rates=rates, resampling=resampling)
+    found = stats.intervals(
+        tally.counts,
+        tally.statistic(),
+        rates=rates,
+        differences=tally.differences(),
+        resampling=resampling,
+    )
     low, high = np.clip([found.low, found.high], *reach(tally.metrics))
     return replace(found, low=low, high=high)
 
