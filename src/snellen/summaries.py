@@ -16,7 +16,7 @@ from snellen.protocols.direct import consistency
 from snellen.records import Item, Verdict
 from snellen.results import Counts, Run, Summary, Value
 from snellen.stats import bootstrap as stats
-from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks, reach
+from snellen.tallies import Array, Formula, ProbeTable, Tally, group_masks
 
 RESAMPLES = 10_000
 BREAKDOWN_RESAMPLES = 2_000
@@ -78,21 +78,14 @@ def values_of(
     if not any_scored:
         return dict.fromkeys((m.name for m in tally.metrics), nothing)
     sums = tally.sums()
-    found = stats.intervals(
-        tally.counts,
-        tally.statistic(),
-        rates=[metric.unit == "rate" for metric in tally.metrics],
-        differences=tally.differences(),
-        resampling=stats.Resampling(resamples_for(tally.n_clusters, resamples)),
-    )
-    ends = np.clip([found.low, found.high], *reach(tally.metrics))
+    found = tally.intervals(stats.Resampling(resamples_for(tally.n_clusters, resamples)))
     values = {}
     for k, metric in enumerate(tally.metrics):
         values[metric.name] = Value(
             value=_number(metric.value, sums),
             scored=_number(metric.scored, sums),
             upper=_number(metric.upper, sums),
-            ci95=_pair(*ends[:, k]),
+            ci95=_pair(found.low[k], found.high[k]),
             n=float(metric.n(sums)),
             n_items=n_items,
             lower=_number(metric.lower, sums),

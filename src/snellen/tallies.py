@@ -8,13 +8,14 @@ matrix product.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snellen.records import Item, Probe, Verdict
+from snellen.stats.bootstrap import DEFAULT_RESAMPLING, Intervals, Resampling, intervals
 
 Array = NDArray[np.float64]
 Sums = Mapping[str, Array]
@@ -80,6 +81,18 @@ class Tally:
             for k, metric in enumerate(self.metrics)
             if metric.parts is not None and places.keys() >= set(metric.parts)
         }
+
+    def intervals(self, resampling: Resampling = DEFAULT_RESAMPLING) -> Intervals:
+        """The intervals of the strict values, cut to what each metric can be."""
+        found = intervals(
+            self.counts,
+            self.statistic(),
+            rates=[metric.unit == "rate" for metric in self.metrics],
+            differences=self.differences(),
+            resampling=resampling,
+        )
+        low, high = np.clip([found.low, found.high], *reach(self.metrics))
+        return replace(found, low=low, high=high)
 
     def metric(self, name: str) -> Metric:
         """The metric of that name."""

@@ -279,7 +279,7 @@ def _compared_metrics(group: _Group, tallies: Sequence[Tally]) -> tuple[MetricCo
     whole = _differences(group, tallies, [bool(mask.any()) for mask in scored])
     parts = _parts(group, whole.names)
     intervals = [
-        _intervals(tally, group.resampling) if mask.any() else None
+        tally.intervals(group.resampling) if mask.any() else None
         for tally, mask in zip(tallies, scored, strict=True)
     ]
     return tuple(
@@ -312,19 +312,6 @@ def _differences(group: _Group, tallies: Sequence[Tally], scored: Sequence[bool]
     }
     names = tuple(metric.name for metric in tallies[0].metrics)
     return _Differences(names, tuple(by_pair.get(pair) for pair in group.pairs))
-
-
-def _intervals(tally: Tally, resampling: stats.Resampling) -> stats.Intervals:
-    rates = [metric.unit == "rate" for metric in tally.metrics]
-    found = stats.intervals(
-        tally.counts,
-        tally.statistic(),
-        rates=rates,
-        differences=tally.differences(),
-        resampling=resampling,
-    )
-    low, high = np.clip([found.low, found.high], *reach(tally.metrics))
-    return replace(found, low=low, high=high)
 
 
 def _standings(
