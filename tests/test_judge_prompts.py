@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.benchmark_files import reading_folder
+from tests.benchmark_files import question, reading_folder, write_lines
 
 import snellen
+from snellen.cli import cli
 from snellen.errors import SnellenError
 from snellen.planning import RunRequest
 from snellen.rejudging import rejudge_plan
@@ -128,3 +129,20 @@ def test_judging_again_keeps_the_published_form(tmp_path: Path) -> None:
         request = RunRequest("", tmp_path / "again", judge=lambda _: "A", protocol=words)
         plan = rejudge_plan(done, request)
         assert (plan.options.prompts["verdict"].text == LETTERED) is (text is not None)
+
+
+def test_letters_in_the_options_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run on options that bring their letters says so; plain options give no notice."""
+    lettered = {"options": ["A. one", "B. two", "C. three", "D. four"]}
+    for name, more in (("own", lettered), ("plain", {})):
+        rows = [question(k, "ab"[k - 1], **more) for k in (1, 2)]
+        folder = reading_folder(tmp_path / name)
+        write_lines(folder / "questions.jsonl", rows)
+        captions = tmp_path / "captions.json"
+        captions.write_text('{"a": "Cups.", "b": "Cups."}', encoding="utf-8")
+        words = ["run", str(folder), "--replies", str(captions), "--judge", "embedded"]
+        cli.main([*words, "--out", str(tmp_path / f"{name}-run")], standalone_mode=False)
+        told = "the options of 2 of 2 questions begin with letters of their own"
+        assert (told in capsys.readouterr().err) is (name == "own")

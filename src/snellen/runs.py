@@ -23,6 +23,7 @@ from snellen.journal import AppendFile, Journal, now, read_rows
 from snellen.media import PictureRules
 from snellen.protocols import Options, flow
 from snellen.protocols.panels import Panel, ask_panel
+from snellen.readers.schemas import are_lettered
 from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict
 from snellen.results import (
     Party,
@@ -331,7 +332,8 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
         projector.meter = scheduler.meter
         scheduler.meter.probes = plan.repeats * sum(len(i.probes) for i in plan.benchmark.items)
         with _interruptible(scheduler):
-            notices += unmatched + _torn_notices(journal.torn + projector.torn)
+            notices += unmatched + _letter_notices(plan.benchmark.items)
+            notices += _torn_notices(journal.torn + projector.torn)
             if not journal.n_stored:
                 notices += await look_ahead(plan.bindings, scheduler)
             try:
@@ -343,6 +345,18 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
                 notices += (plan.cache.trouble,) if plan.cache.trouble else ()
             with _writing(plan.out):
                 return _finish(plan, spec, projector, scheduler, notices)
+
+
+def _letter_notices(items: Sequence[Item]) -> tuple[str, ...]:
+    """Options that bring their letters: the judge sees two, and of shuffled options two unlike."""
+    probes = [probe for item in items for probe in item.probes]
+    n = sum(are_lettered(probe.options) for probe in probes)
+    if not n:
+        return ()
+    return (
+        f"the options of {n} of {len(probes)} questions begin with letters of their own, and the "
+        "judge is shown letters before them: take theirs out of the data",
+    )
 
 
 def _torn_notices(n_bytes: int) -> tuple[str, ...]:

@@ -181,11 +181,20 @@ def twin_faults(row: QuestionRow) -> Iterator[Fault]:
 
 def letter_faults(row: QuestionRow) -> Iterator[Fault]:
     """Options that begin with their letters, which a judge would see twice."""
-    if not was_read(row.options) or len(row.options) != len(LETTERS):
-        return
-    pairs = zip(LETTERS, row.options, strict=True)
-    if all(re.match(rf"\s*\(?{letter}[).:]\s*\S", option) for letter, option in pairs):
+    if was_read(row.options) and are_lettered(row.options):
         yield Fault("options", "the options begin with letters", "A to D are put before them")
+
+
+def are_lettered(options: Sequence[str]) -> bool:
+    """Whether four options begin with their own letters.
+
+    >>> are_lettered(["A. red", "B. blue", "C. green", "D. grey"])
+    True
+    """
+    pairs = zip(LETTERS, options, strict=False)
+    return len(options) == len(LETTERS) and all(
+        re.match(rf"\s*\(?{letter}[).:]\s*\S", option) for letter, option in pairs
+    )
 
 
 def region_faults(row: RegionRow) -> Iterator[Fault]:
