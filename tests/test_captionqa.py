@@ -20,6 +20,7 @@ from snellen.planning import RunRequest
 from snellen.protocols import PROTOCOLS, flow, protocol_of
 from snellen.protocols.captionqa import CANNOT_ANSWER, CaptionQAOptions, abstention_credit
 from snellen.readers import LoadOptions, load_benchmark
+from snellen.readers.captionqa import domain_of
 from snellen.records import CallFailure, Outcome, ReadTask, Reply, Request
 from snellen.rejudging import rejudge_plan
 
@@ -309,6 +310,26 @@ def test_other_benchmarks_have_no_system_message_for_the_judge(tmp_path: Path) -
             judge_system=system,
             out=tmp_path / "run",
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "domain"),
+    [
+        ("nat_001", "natural"),
+        ("natural_001", "natural"),
+        ("doc_042", "document"),
+        ("eco_3", "ecommerce"),
+        ("ecommerce_3", "ecommerce"),
+        ("embodied_9", "embodiedai"),
+        ("emb_9", "embodiedai"),
+        ("em_9", "?"),
+        ("emblem_9", "?"),
+        ("17", "?"),
+    ],
+)
+def test_an_id_says_its_split(name: str, domain: str) -> None:
+    """Three letters or more of a split's name are enough; what they are not is not guessed."""
+    assert domain_of(name) == domain
 
 
 def test_abstaining_earns_a_little_more_than_guessing() -> None:

@@ -8,6 +8,7 @@ Source: CaptionQA, the official evaluation script.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ORDER_SEED = 0
 NO_QUESTION = "the list of questions is empty"
 NO_PICTURE = "expected one picture or more, found 0"
-_DOMAINS = {"nat": "natural", "doc": "document", "ecom": "ecommerce", "emb": "embodiedai"}
+DOMAINS = ("natural", "document", "ecommerce", "embodiedai")
+_PREFIX = re.compile(r"[A-Za-z]{3,}")
 _AUXILIARIES = (
     "is are was were do does did have has had can could will would should shall may might must"
 )
@@ -196,8 +198,19 @@ def captionqa_order(probes: Iterable[Probe]) -> dict[str, list[int]]:
     return orders
 
 
+def domain_of(name: str) -> str:
+    """The split that an image belongs to, by the letters that its id begins with; else `?`.
+
+    >>> domain_of("nat_001"), domain_of("ecom_7"), domain_of("document-3"), domain_of("42")
+    ('natural', 'ecommerce', 'document', '?')
+    """
+    prefix = _PREFIX.match(name)
+    begins = prefix[0].lower() if prefix else "?"
+    return next((one for one in DOMAINS if one.startswith(begins)), "?")
+
+
 def _take(name: str, picture: _Picture, *, order: dict[str, list[int]], intake: Intake) -> None:
-    domain = _DOMAINS.get(name.split("_", maxsplit=1)[0], "?")
+    domain = domain_of(name)
     categories = {probe.groups["category"] for probe in picture.probes}
     if not picture.probes or not intake.wants((domain, *sorted(categories)), domain):
         return
