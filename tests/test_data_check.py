@@ -289,6 +289,12 @@ PACKED = "jU1n0n" + "0" * 19 + "WOWO?i0AWO?i0AWO?i0AWO?i0AWO?i0:" + "0" * 68 + "
         (None, ""),
         ({"size": [60, 100], "counts": PACKED}, ""),
         ({"size": [3, 4], "counts": [2, 4, 6]}, ""),
+        ({"size": [31, 51], "counts": [1581]}, ""),
+        (
+            {"size": [100, 60], "counts": PACKED},
+            "the mask is 100 high and 60 wide, and the picture",
+        ),
+        ({"size": [60, 90], "counts": [5400]}, "the mask is 60 high and 90 wide"),
         ({"size": [60, 101], "counts": PACKED}, "the runs cover 6000 pixels, and 60 x 101 are"),
         ({"size": [3, 4], "counts": [2, 4]}, "the runs cover 6 pixels, and 3 x 4 are 12"),
         ({"size": [3, 4], "counts": [14, -2]}, "the runs are no counts of pixels"),
@@ -301,8 +307,9 @@ PACKED = "jU1n0n" + "0" * 19 + "WOWO?i0AWO?i0AWO?i0AWO?i0AWO?i0:" + "0" * 68 + "
     ],
 )
 def test_masks_are_checked(tmp_path: Path, mask: Any, message: str) -> None:
-    """A mask is run lengths, packed or plain, that cover its size."""
+    """A mask is run lengths, packed or plain, that cover its size; it has its picture's shape."""
     folder = reading_folder(tmp_path)
+    (folder / "a.png").write_bytes(png(size=(100, 60)))
     rows = [json.loads(line) for line in (folder / "regions.jsonl").read_text("utf-8").splitlines()]
     write_lines(folder / "regions.jsonl", [rows[0] | {"mask": mask}, *rows[1:]])
     told = lines(folder)

@@ -24,7 +24,7 @@ from snellen.readers.findings import Findings, Look, Problem, records_of
 from snellen.readers.folder import CARD, Card, pictures_folder, read_card
 from snellen.readers.hub import fetch
 from snellen.readers.loading import data_files
-from snellen.readers.masks import mask_fault
+from snellen.readers.masks import mask_fault, shape_fault
 from snellen.readers.pictures import PictureFinder
 from snellen.readers.rows import BOM, NOT_JSON, Row, broken, find_files, has_files, read_rows
 from snellen.readers.schemas import (
@@ -251,7 +251,8 @@ def _check_images(folder: Path, found: Findings) -> dict[str, Row]:
     ):
         if found.claim(row, "image_id", value=record.image_id):
             images[str(record.image_id)] = replace(row, data=b"")
-        found.look_at(finder, row, raw=record.image)
+        for size in found.look_at(finder, row, raw=record.image):
+            found.sizes[str(record.image_id)] = size
         for field, known in (("l1", list(domains)), ("l2", parts)):
             if was_read(getattr(record, field)):
                 for label in labels_of(getattr(record, field)):
@@ -266,6 +267,9 @@ def _check_regions(folder: Path, images: Mapping[str, Row], *, found: Findings) 
         if found.claim(row, "region_id", value=record.region_id):
             regions[str(record.region_id)] = str(record.image_id)
         _check_image_id(row, record.image_id, images=images, found=found)
+        size = found.sizes.get(str(record.image_id))
+        if size is not None and (fault := shape_fault(record.mask, size)):
+            found.note(row.error(fault, field="mask"))
     return regions
 
 

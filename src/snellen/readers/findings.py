@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -20,8 +20,16 @@ from snellen.records import Image
 
 S = TypeVar("S", bound=Struct)
 
-Look = Callable[[Image], object]
-"""Decodes a picture; raises ImageError for one that cannot be shown to a model."""
+
+class Sized(Protocol):
+    """Pixels that know how many they are: `size` is (width, height)."""
+
+    @property
+    def size(self) -> tuple[int, int]: ...
+
+
+Look = Callable[[Image], Sized]
+"""Decodes a picture, upright; raises ImageError for one that cannot be shown to a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +52,9 @@ class Findings:
     def __init__(self, look: Look | None, spool: Path) -> None:
         self.spool = spool
         self._look = look
-        self._looked: set[str] = set()
+        self._looked: dict[str, tuple[int, int] | None] = {}
         self._problems: list[Problem] = []
+        self.sizes: dict[str, tuple[int, int]] = {}
         self._unknown: set[tuple[str, str]] = set()
         self._ids: dict[tuple[str, str], Row] = {}
         self._lost: set[type[Struct]] = set()
@@ -78,23 +87,31 @@ class Findings:
             self.note(row.error(taken(before, value, field=field), field=field))
         return before is slim
 
-    def look_at(self, finder: PictureFinder, row: Row, *, raw: Any, field: str = "image") -> None:
-        """Notes pictures that are absent, and, where they can be decoded, broken ones."""
+    def look_at(
+        self, finder: PictureFinder, row: Row, *, raw: Any, field: str = "image"
+    ) -> list[tuple[int, int]]:
+        """Notes pictures that are absent, and, where they can be decoded, broken ones.
+
+        Returns width and height of those that were decoded.
+        """
         if not was_read(raw):
-            return
+            return []
+        sizes = []
         for one in finder.look_over(row, raw, field=field):
             if isinstance(one, DataError):
                 self.note(one)
-            elif self._look is not None and one.digest not in self._looked:
-                self._looked.add(one.digest)
-                self._decode(row, one, field=field)
+            elif self._look is not None:
+                if one.digest not in self._looked:
+                    self._looked[one.digest] = self._decode(row, one, self._look, field=field)
+                sizes.append(self._looked[one.digest])
+        return [size for size in sizes if size is not None]
 
-    def _decode(self, row: Row, image: Image, *, field: str) -> None:
-        assert self._look is not None
+    def _decode(self, row: Row, image: Image, look: Look, *, field: str) -> tuple[int, int] | None:
         try:
-            self._look(image)
+            return look(image).size
         except ImageError as error:
             self.note(broken_picture(row, image, error, field=field))
+            return None
 
     def all(self) -> list[Problem]:
         return self._problems

@@ -35,6 +35,28 @@ def mask_fault(mask: Any) -> str:
     return ""
 
 
+def shape_fault(mask: Any, size: tuple[int, int]) -> str:
+    """Whether a mask cannot lie over a picture of (width, height); empty where it can.
+
+    A mask may be smaller or larger than its picture, and its sides are then rounded.
+
+    >>> shape_fault({"size": [30, 40], "counts": [1200]}, (400, 300))
+    ''
+    >>> shape_fault({"size": [640, 480], "counts": [307200]}, (640, 480))
+    'the mask is 640 high and 480 wide, and the picture 480 high and 640 wide'
+    """
+    if mask is None or mask_fault(mask):
+        return ""
+    (height, width), (wide, high) = mask["size"], size
+    # By how far rounding half a pixel in each side of the mask may change its proportions.
+    allowed = 0.5 * (high + wide) + 1e-9
+    if abs(height * wide - width * high) <= allowed:
+        return ""
+    return (
+        f"the mask is {height} high and {width} wide, and the picture {high} high and {wide} wide"
+    )
+
+
 def _are_counts(value: Any) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(one) is int and one >= 0 for one in value)
 
