@@ -79,6 +79,14 @@ def test_a_file_is_read_as_utf_8_without_its_last_newline(tmp_path: Path) -> Non
     assert template.sha256 == Template("other", template.text).sha256
 
 
+@pytest.mark.parametrize("data", [b"\xef\xbb\xbfA {b}\r\nC\r\n", b"A {b}\nC\n\n", b"A {b}\nC"])
+def test_editors_leave_no_trace(tmp_path: Path, data: bytes) -> None:
+    """A byte order mark, other line ends and final newlines give the same prompt and hash."""
+    file = tmp_path / "p.txt"
+    file.write_bytes(data)
+    assert from_file(file).text == "A {b}\nC"
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00", None])
 def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, data: bytes | None) -> None:
     """Not there, or not UTF-8."""

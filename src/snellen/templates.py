@@ -116,13 +116,13 @@ def bundled(name: str) -> Template:
 
 
 def from_file(path: str | Path) -> Template:
-    """A prompt of the user's; a final newline is not part of it.
+    """A prompt of the user's; a byte order mark and final newlines are not part of it.
 
     Raises:
         TemplateError: the file cannot be read as UTF-8 text.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TemplateError(
             f"prompt file {path} cannot be read: {error}", hint="give a UTF-8 text file"
