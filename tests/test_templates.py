@@ -97,6 +97,15 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, data: bytes | N
         from_file(file)
 
 
+@pytest.mark.parametrize("text", ["", " \n\n", "\ufeff"])
+def test_a_blank_prompt_is_refused(tmp_path: Path, text: str) -> None:
+    """An empty file is a mistake, not a prompt of no words."""
+    file = tmp_path / "p.txt"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(TemplateError, match=r"p\.txt is empty"):
+        from_file(file)
+
+
 def test_bundled_prompts_are_there_by_name() -> None:
     """Without a final newline, and with the fields that their protocol fills."""
     judge = bundled("reading_judge")

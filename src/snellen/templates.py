@@ -119,7 +119,7 @@ def from_file(path: str | Path) -> Template:
     """A prompt of the user's; a byte order mark and final newlines are not part of it.
 
     Raises:
-        TemplateError: the file cannot be read as UTF-8 text.
+        TemplateError: the file cannot be read as UTF-8 text, or is blank.
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -127,4 +127,6 @@ def from_file(path: str | Path) -> Template:
         raise TemplateError(
             f"prompt file {path} cannot be read: {error}", hint="give a UTF-8 text file"
         ) from error
+    if not text.strip():
+        raise TemplateError(f"prompt file {path} is empty", hint="put the prompt into it")
     return Template(str(path), text.rstrip("\n"))
