@@ -131,6 +131,23 @@ def test_judging_again_keeps_the_published_form(tmp_path: Path) -> None:
         assert (plan.options.prompts["verdict"].text == LETTERED) is (text is not None)
 
 
+def test_a_prompt_file_that_moved_goes_on_with_the_run(tmp_path: Path) -> None:
+    """The same words in another file resume without a call; other words are refused."""
+    done, _ = run(tmp_path, LISTED)
+    moved = tmp_path / "moved.txt"
+    moved.write_text(LISTED, encoding="utf-8")
+    words = {"replies": {"a": "Two {OPTION_A} cups.", "b": "Cups."}, "out": done.folder}
+
+    def judge(_: Any) -> str:
+        raise AssertionError("nothing is left to ask")
+
+    again = snellen.run(str(tmp_path / "bench"), judge=judge, judge_prompt=moved, **words)
+    assert again.verdicts == done.verdicts
+    moved.write_text(LISTED + " Now.", encoding="utf-8")
+    with pytest.raises(SnellenError, match=r"prompts\.verdict\.sha256"):
+        snellen.run(str(tmp_path / "bench"), judge=judge, judge_prompt=moved, **words)
+
+
 def test_letters_in_the_options_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

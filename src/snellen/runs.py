@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import platform
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snellen import tokens
+from snellen.engine.interrupts import interruptible
 from snellen.engine.meters import Meter
 from snellen.engine.preflight import look_ahead
 from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
@@ -262,12 +262,19 @@ def _fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
             a, b = _placeless(a), _placeless(b)
         if name == "skipped_rows":
             a, b = tuple(a), tuple(b)
+        if name == "prompts":
+            a, b = _nameless(a), _nameless(b)
         yield name, _plain(a), _plain(b)
 
 
 def _placeless(party: Party) -> Party:
     """A party without its addresses, which change no number."""
     return replace(party, url="", members=tuple(map(_placeless, party.members)))
+
+
+def _nameless(prompts: Mapping[str, PromptRecord]) -> dict[str, dict[str, str]]:
+    """Prompts without their names: a file that moved is the same prompt."""
+    return {purpose: {"sha256": prompt.sha256} for purpose, prompt in prompts.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -331,7 +338,7 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
         )
         projector.meter = scheduler.meter
         scheduler.meter.probes = plan.repeats * sum(len(i.probes) for i in plan.benchmark.items)
-        with _interruptible(scheduler):
+        with interruptible(scheduler.interrupt):
             notices += unmatched + _letter_notices(plan.benchmark.items)
             notices += _torn_notices(journal.torn + projector.torn)
             if not journal.n_stored:
@@ -434,23 +441,6 @@ def flow_of(plan: Plan, item: Item, repeat: int) -> Flow[Outcome]:
     asks_model = getattr(plan.options, "control", "") != "blind"
     make = partial(flow, item, plan.options, repeat)
     return ask_panel(make, plan.panel, asks_model=asks_model)
-
-
-@contextlib.contextmanager
-def _interruptible(scheduler: Scheduler) -> Iterator[None]:
-    """Ctrl-C ends the run in good order; only in the main thread can it be caught."""
-    loop = asyncio.get_running_loop()
-    try:
-        loop.add_signal_handler(signal.SIGINT, scheduler.interrupt)
-        loop.add_signal_handler(signal.SIGTERM, scheduler.interrupt)
-    except (ValueError, RuntimeError, NotImplementedError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        loop.remove_signal_handler(signal.SIGTERM)
 
 
 def _finish(
