@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
 
 import pytest
 
-from snellen.replies import blank_reason
+from snellen.replies import (
+    blank_reason,
+    parse_assessment,
+    parse_letter,
+    parse_letters,
+    parse_verdict,
+)
 from snellen.replies.cleaning import (
     clean,
     drop_quotations,
@@ -149,3 +157,24 @@ def test_a_loop_of_white_space_shrinks() -> None:
     """What a judge in a loop sends costs no time in the parsers: at most three blanks stay."""
     assert clean("True" + "\t " * 9 + "x") == "True   x"
     assert clean("True\n" + " \n" * 9 + "x") == "True\n\n\nx"
+
+
+@pytest.mark.parametrize(
+    "pieces", [("*\n",), ("*\n", "-\n", "#\n"), (",",), (",", ";", " "), ("my ",), ("my ", "best ")]
+)
+def test_what_a_judge_in_a_loop_sends_is_unreadable_at_once(pieces: tuple[str, ...]) -> None:
+    """40,000 characters of a few pieces keep no parser busy: a fraction of a second, not minutes."""
+    text = "".join(random.Random(0).choices(pieces, k=40_000 // len(pieces[0])))
+    started = time.process_time()
+    assert parse_verdict(text).value is None
+    assert parse_letter(text, ("red", "blue")).value is None
+    assert {p.value for p in parse_letters(text, 5)} == {None}
+    assert parse_assessment(text, 5, 5)
+    assert time.process_time() - started < 10  # of this process, however busy the machine is
+
+
+def test_a_loop_is_cut_and_what_stands_around_it_is_kept() -> None:
+    """No number of answers that is asked for comes near the thousand pieces that stay."""
+    assert clean("so " + "no, " * 5000 + "yes") == "so " + "no, " * 1000 + "yes"
+    few = "\n".join(["true"] * 900)
+    assert clean(few) == few

@@ -66,7 +66,7 @@ _ITEM_NUMBER = re.compile(
 )
 _NUMBERED = re.compile(r"[a-z]{0,9}[\s_.-]?[ab]?[\s_.-]?(\d{1,3})", re.I)
 _HEADING = re.compile(
-    r"^\W*group[\s_-]*(?P<name>[ab])\b"
+    r"^\W{0,200}group[\s_-]*(?P<name>[ab])\b"
     r"(?:[^\n,;]*\b(?:rubrics?|statements?|criteria)\W*$|[^\n:]*:|[^\n\w]*$|\s*\([^)\n]*\)\W*$)",
     re.I | re.M,
 )

@@ -1,9 +1,9 @@
 """From a reply's text to what can be read: thoughts apart, dress off, JSON found, blanks named.
 
-The parsers of verdicts (`verdicts.py`), letters (`letters.py`) and assessments (`assessments.py`)
-stand on this file; `replies.py` gathers them. Every parser is a table of named steps, tried in
-order; a step that does not apply gives None. A reply that cannot be read has a reason, never a
-value.
+The parsers of verdicts (`verdicts.py`), letters (`letters.py`, `several.py`) and assessments
+(`assessments.py`) stand on this file; the package gathers them. Every parser is a table of named
+steps, tried in order; a step that does not apply gives None. A reply that cannot be read has a
+reason, never a value.
 """
 
 from __future__ import annotations
@@ -223,6 +223,24 @@ def plain_lines(text: str) -> str:
     return re.sub(r"(?<=\n)(?: {0,3}\n){3,}", "\n\n", re.sub(r"[^\S\n]", " ", text))
 
 
+# Replies that are shorter take no time, whatever is in them.
+LONG_REPLY = 4000
+_LOOP = re.compile(r"(?s)(.{1,20}?)\1{1000,}")
+
+
+def cut_loops(text: str) -> str:
+    """A piece that a judge in a loop gives thousands of times in a row, a thousand times only.
+
+    No count that is asked for comes near it, and no step has to go through a whole loop.
+
+    >>> len(cut_loops("-\\n" * 9000))
+    2000
+    """
+    if len(text) <= LONG_REPLY:
+        return text
+    return _LOOP.sub(lambda found: found[1] * 1000, text)
+
+
 _SPECIAL_TOKEN = re.compile(
     r"<[|｜][\w ▁]{2,40}[|｜]>|</?s>|<(?:end|start)_of_turn>|<(?:eos|bos|pad)>|\[/?INST\]"
 )
@@ -237,6 +255,7 @@ Step = Callable[[str], str]
 
 CLEANING: dict[str, Step] = {
     "lines": plain_lines,
+    "loops": cut_loops,
     "thoughts": drop_thinking,
     "tokens": drop_tokens,
     "width": fold_width,

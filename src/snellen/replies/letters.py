@@ -281,7 +281,7 @@ def begins_with_other(first: str, letter: str, choices: Choices) -> bool:
 
 
 _LABEL_NAMES = (
-    r"(?:final\s+|correct\s+|best\s+|right\s+|my\s+)*"
+    r"(?:final\s+|correct\s+|best\s+|right\s+|my\s+){0,5}"
     r"(?:answer|choice|selection|verdict|ans|option|letter|答案|选项|選項|选择|答え|答|正解|정답"
     r"|antwort|lösung|réponse|respuesta|risposta|resposta|ответ|الإجابة|الجواب)"
     r"(?:\s+(?:correcta|correcte|corretta|correta|الصحيحة))?"

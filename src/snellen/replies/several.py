@@ -47,7 +47,7 @@ def parse_letters(
 
 
 # Where the next answer begins in a line that holds them all: "1. B, 2. C".
-_NEXT_NUMBER = re.compile(r"[\s,;]+(?=(?:q\s*)?[(\[]?\d{1,4}\s*[.):\]])", re.I)
+_NEXT_NUMBER = re.compile(r"(?<![\s,;])[\s,;]+(?=(?:q\s*)?[(\[]?\d{1,4}\s*[.):\]])", re.I)
 
 
 def _read_said(said: list[str], options: Sequence[str], uncertain: str | None) -> Parsed:

@@ -149,7 +149,7 @@ STRONG_LABEL = re.compile(
 )
 WEAK_LABEL = re.compile(
     rf"(?:(?<![A-Za-z])(?:{_NAMES})(?:\s+(?:is|was|为)\b|\s+[-–—]+\s)"
-    rf"|(?:^|(?<=[\n,{{]))[\s\"'*_#-]*"
+    rf"|(?:^|(?<=[\n,{{]))[\s\"'*_#-]{{0,40}}+"
     rf"(?:answer|antwort|respuesta|ответ|الإجابة|{_WEAK_NAMES})[\"'*_`]*\s*[:=]+)[ \t*_\"'`]*",
     re.IGNORECASE,
 )
