@@ -163,7 +163,7 @@ def test_a_loop_of_white_space_shrinks() -> None:
     "pieces", [("*\n",), ("*\n", "-\n", "#\n"), (",",), (",", ";", " "), ("my ",), ("my ", "best ")]
 )
 def test_what_a_judge_in_a_loop_sends_is_unreadable_at_once(pieces: tuple[str, ...]) -> None:
-    """40,000 characters of a few pieces keep no parser busy: a fraction of a second, not minutes."""
+    """40,000 characters of a few pieces keep no parser busy for more than a moment."""
     text = "".join(random.Random(0).choices(pieces, k=40_000 // len(pieces[0])))
     started = time.process_time()
     assert parse_verdict(text).value is None

@@ -96,6 +96,7 @@ def test_kind_of_refusal(status, message, code, kind):
         ),
         (b"<html><style>p {}</style><h1>Bad &amp; gone</h1></html>", "Bad & gone", ""),
         (b"\xff\xfe", "\ufffd\ufffd", ""),
+        (b"[" * 5_000, "[" * 5_000, ""),
     ],
 )
 def test_error_shapes(body, message, param):

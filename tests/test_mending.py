@@ -83,6 +83,8 @@ def test_numbers_that_json_does_not_have():
     usage = {"prompt_tokens": math.nan, "completion_tokens": 2}
     reply = read_reply(body_of({"content": "A"}, usage=usage, logprobs=logprobs))
     assert (reply.choices, reply.usage) == ({"A": -0.5}, Usage(None, 2))
+    top[1]["logprob"] = -(10**400)
+    assert read_reply(body_of({"content": "A"}, logprobs=logprobs)).choices == {"A": -0.5}
     top[1]["logprob"] = None
     assert read_reply(body_of({"content": "A"}, logprobs=logprobs)).usage == Usage(10, 2)
 

@@ -172,6 +172,7 @@ def test_strange_counts_do_not_cost_the_answer():
         (b'data: {"choices": []}', "a stream of events"),
         (b'["a"]', "no chat completion"),
         (b"\xff\xfe", "text"),
+        (b'{"error": ' + b"[" * 20_000, "cut JSON"),
     ],
 )
 def test_unreadable_bodies(body, why):

@@ -64,7 +64,7 @@ def read_error(body: bytes) -> ErrorBody:
     """
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body[:LONGEST_PAGE].decode("utf-8", "replace")
         return ErrorBody(message=unescape(_MARKUP.sub(" ", text)).strip())
     if isinstance(value, list) and value:

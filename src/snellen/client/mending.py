@@ -209,7 +209,7 @@ def _candidate(entry: Any) -> dict[str, Any] | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
         return None
     said = entry.get("logprob")
-    is_number = isinstance(said, int | float) and math.isfinite(said)
+    is_number = isinstance(said, int | float) and abs(said) < 2**53
     return {"token": _whole_text(entry["token"]), "logprob": said if is_number else None}
 
 

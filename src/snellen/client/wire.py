@@ -251,7 +251,7 @@ def _refuse_broken(choice: _Choice) -> None:
 def _read_completion(body: bytes, notes: tuple[str, ...]) -> tuple[_Completion, tuple[str, ...]]:
     try:
         return _decode(body), notes
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # A count in a strange shape must not cost an answer that was paid for.
         mended, note = mend(body, str(error))
     return msgspec.convert(mended, _Completion), (*notes, note)
