@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import operator
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snellen.errors import UsageError
-from snellen.flows import given_rows
+from snellen.flows import Given, given_rows
 from snellen.planning import RunRequest, make_plan
 from snellen.readers import LoadOptions
 from snellen.results import Run, load_run
-from snellen.runs import execute
+from snellen.runs import Finished, execute
 
 if TYPE_CHECKING:
     from snellen.analysis.comparing import Comparison
 
+LOG = logging.getLogger("snellen")
+INTERRUPTED = 130
 Speaker = str | Callable[..., Any]
 Judging = Speaker | Sequence[Speaker]
 
@@ -30,7 +34,8 @@ def run(benchmark: str, *, model: Speaker = "", judge: Judging = "", **words: An
     `snellen run`: `api_url`, `judge_url`, `out`, `data`, `replies` (a mapping id to text),
     `limit`, `subsets`, `repeat`, `control` and so on. Without `out` the run goes to a new temporary
     folder. A stopped or partly unscored run is given too: its `summary` counts what could not be
-    scored; only a run that was stopped by an error before any verdict raises.
+    scored; only a run that was stopped by an error before any verdict raises. Why calls failed, and
+    what stopped a run, is told to the logger `snellen`, which writes to stderr unless you set it.
 
     >>> done = run("mini-direct", model=lambda messages: "two", judge="embedded", limit=2)
     >>> done.summary.counts.probes
@@ -38,7 +43,9 @@ def run(benchmark: str, *, model: Speaker = "", judge: Judging = "", **words: An
 
     Raises:
         SnellenError: what a command would have said in one line.
+        KeyboardInterrupt: Ctrl-C; what was done by then is safe, and the same `out` goes on.
     """
+    _refuse_inside_loop()
     return asyncio.run(run_async(benchmark, model=model, judge=judge, **words))
 
 
@@ -48,9 +55,36 @@ async def run_async(
     """The same as `run`, for callers that have an event loop."""
     plan = make_plan(_request(benchmark, model=model, judge=judge, words=words))
     finished = await execute(plan)
+    if finished.exit_code == INTERRUPTED:
+        raise KeyboardInterrupt(f"out={str(finished.folder)!r} goes on from here")
     if finished.error is not None and not finished.summary.counts.scored:
         raise finished.error
+    _tell(finished)
     return load_run(finished.folder)
+
+
+def _refuse_inside_loop() -> None:
+    """Notebooks have an event loop that is running, and Python starts no other inside it.
+
+    Raises:
+        UsageError: an event loop is running in this thread.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(
+        "an event loop is running here, as it is in notebooks",
+        hint="write `await snellen.run_async(...)`, or `await snellen.score_captions_async(...)`",
+    )
+
+
+def _tell(finished: Finished) -> None:
+    """Says what a command prints beside its tables."""
+    for notice in finished.notices:
+        LOG.warning("%s", notice)
+    if finished.error is not None:
+        LOG.warning("%s; %s", finished.error.message, finished.error.hint)
 
 
 def score_captions(
@@ -140,22 +174,95 @@ def _as_commands_spell_them(words: dict[str, Any]) -> dict[str, Any]:
     return words
 
 
+# The least that whole numbers may be.
+LEAST = {
+    "seed": None,
+    "option_seed": None,
+    "limit": 1,
+    "limit_per_subset": 1,
+    "sample": 1,
+    "repeat": 1,
+    "concurrency": 1,
+    "max_tries": 1,
+    "reasks": 0,
+    "max_pixels": 1,
+    "min_valid": 1,
+    "questions_a_call": 1,
+}
+CHOICES = {"on_bad_row": ("stop", "skip"), "source": ("hub", "modelscope"), "hint": (True, False)}
+
+
+def _checked(words: dict[str, Any]) -> dict[str, Any]:
+    """The words with the values that a command would take, whole numbers as Python's own.
+
+    Raises:
+        UsageError: a value is of another kind, or outside its range.
+    """
+    whole = {k: _whole(k, words[k]) for k in LEAST.keys() & words.keys()}
+    for name in CHOICES.keys() & words.keys():
+        if words[name] not in CHOICES[name]:
+            raise _no_such(name, words[name], " or ".join(map(repr, CHOICES[name])))
+    for name in {"params", "judge_params"} & words.keys():
+        if not isinstance(words[name], Mapping):
+            raise _no_such(name, words[name], "a mapping from names to values")
+    return {**words, **whole}
+
+
+def _whole(name: str, value: Any) -> int | None:
+    least = LEAST[name]
+    wanted = "a whole number" if least is None else f"a whole number from {least} on"
+    if value is None and name != "seed":
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _no_such(name, value, wanted) from None
+    if least is not None and number < least:
+        raise _no_such(name, value, wanted)
+    return number
+
+
+def _no_such(name: str, value: Any, wanted: str) -> UsageError:
+    return UsageError(f"`{name}` cannot be {value!r}", hint=f"give {wanted}")
+
+
+def _given(replies: Any) -> Given | None:
+    """Replies as rows; None, where a call had failed, is left out as it is from a file.
+
+    Raises:
+        UsageError: they are no mapping, or one of them is no text.
+    """
+    if replies is None:
+        return None
+    if not isinstance(replies, Mapping):
+        raise UsageError("`replies` must map ids to texts", hint="for a file, read it first")
+    for name, text in replies.items():
+        if text is None:
+            LOG.warning("the reply of %r is None; it was left out", name)
+        elif not isinstance(text, str):
+            raise UsageError(
+                f"the reply of {name!r} is of type {type(text).__name__}", hint="give text, or None"
+            )
+    return given_rows({str(k): str.__str__(v) for k, v in replies.items() if v is not None})
+
+
 def _request(
     benchmark: str, *, model: Speaker, judge: Judging, words: dict[str, Any]
 ) -> RunRequest:
-    words = _as_commands_spell_them(words)
+    if not isinstance(benchmark, str | Path):
+        raise UsageError(
+            f"the benchmark is of type {type(benchmark).__name__}", hint="give its name or folder"
+        )
+    words = _checked(_as_commands_spell_them(words))
     load = {k: v for k, v in words.items() if k in LOAD_WORDS - {"seed", "cache"}}
     plan = {k: v for k, v in words.items() if k in PLAN_WORDS}
     known = LOAD_WORDS | PLAN_WORDS
     protocol = {k: v for k, v in words.items() if k not in known}
-    replies = plan.pop("replies", None)
-    if replies is not None and not isinstance(replies, Mapping):
-        raise UsageError("`replies` must map ids to texts", hint="for a file, read it first")
-    given = None if replies is None else given_rows({str(k): v for k, v in replies.items()})
+    given = _given(plan.pop("replies", None))
     out = plan.pop("out", None) or Path(tempfile.mkdtemp(prefix="snellen-")) / "run"
     plan["protocol"] = {**plan.get("protocol", {}), **protocol}
     return RunRequest(
-        benchmark,
+        str(benchmark),
         out,
         model=model,
         judge=judge,

@@ -17,6 +17,7 @@ A failed call is not an exception: it is a `records.CallFailure`, a value that a
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class SnellenError(Exception):
@@ -28,6 +29,17 @@ class SnellenError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is pickled: as it stands, since subclasses are made of other words.
+
+        What cannot be unpickled is lost between processes, and a pool waits for it for ever.
+        """
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[SnellenError], args: tuple[Any, ...]) -> SnellenError:
+    return kind.__new__(kind, *args)
 
 
 class UsageError(SnellenError):

@@ -158,7 +158,7 @@ class Summary:
     schema: int = SCHEMA
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """A run folder, read. `replies` are by (id, repeat), `verdicts` by (id, repeat, probe)."""
 
@@ -168,6 +168,14 @@ class Run:
     replies: Mapping[tuple[str, int], ReplyRow]
     verdicts: Mapping[tuple[str, int, str], Verdict]
     summary: Summary | None
+
+    def __repr__(self) -> str:
+        """One line: in full, a notebook's cell would hold every item, reply and verdict."""
+        spec, state = self.spec, "unfinished" if self.summary is None else self.summary.status
+        return (
+            f"<Run of {spec.model.name} on {spec.benchmark}, judged by {spec.judge.name}: "
+            f"{len(self.items)} items, {len(self.verdicts)} verdicts, {state}, in {self.folder}>"
+        )
 
     @property
     def protocol(self) -> Protocol:

@@ -450,10 +450,17 @@ class CallableModel:
             said: Any = self._function(messages)
         else:
             loop = asyncio.get_running_loop()
-            said = await loop.run_in_executor(self._pool, self._function, messages)
+            said = await loop.run_in_executor(self._pool, self._said, messages)
         if inspect.isawaitable(said):
             said = await said
         return _as_answer(said, latency_s=time.perf_counter() - started)
+
+    def _said(self, messages: list[dict[str, Any]]) -> Any:
+        """What the function gives; a future cannot hold StopIteration, and would wait for ever."""
+        try:
+            return self._function(messages)
+        except StopIteration as error:
+            raise RuntimeError("StopIteration: the function has no more replies to give") from error
 
     async def close(self) -> None:
         """Let running functions end and start no other."""
@@ -466,7 +473,8 @@ def _as_answer(said: Any, *, latency_s: float) -> Answer:
     if not isinstance(said, str):
         text = f"the model function gave {type(said).__name__}; it must give str or Reply"
         return CallFailure("bad_reply", text, latency_s=latency_s)
-    thought, text = take_off_thoughts(said)
+    # A subclass, such as a text out of a numpy array, can be written into no file.
+    thought, text = take_off_thoughts(str.__str__(said))
     return Reply(text=text, reasoning=thought, latency_s=latency_s)
 
 
