@@ -7,6 +7,8 @@ import logging
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -222,3 +224,17 @@ def test_a_run_is_one_line_and_pickles_whole() -> None:
     assert "mini-direct" in repr(run)
     assert "\n" not in repr(run)
     assert pickle.loads(pickle.dumps(run)) == run
+
+
+@pytest.mark.parametrize(("given", "threads"), [("", "1"), ("3", "3")])
+def test_commands_add_up_in_one_thread(given: str, threads: str) -> None:
+    """Every command, not `run` alone, keeps numpy to one thread unless the user says otherwise."""
+    script = (
+        "import os, sys; from snellen.__main__ import main; assert 'numpy' not in sys.modules\n"
+        "try: main()\nexcept SystemExit: print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    kept = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    env = kept | ({"OPENBLAS_NUM_THREADS": given} if given else {})
+    line = [sys.executable, "-c", script, "compare", "nowhere"]
+    done = subprocess.run(line, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [threads]

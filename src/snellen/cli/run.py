@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import re
 import shlex
 import sys
@@ -185,7 +184,6 @@ def command(**words: Any) -> int:
     BENCHMARK is mini-reading, mini-rubric, mini-direct (or mini for all three), capprobe,
     perception_bench, perception_rubrics, captionqa, or a folder.
     """
-    _add_up_in_one_thread()
     code = 0
     for request in requests_of(words):
         code = max(code, run_one(request, words))
@@ -342,11 +340,6 @@ def _tell_broken(plan: Plan) -> None:
         click.echo(f"notice: and {len(broken) - MOST_TOLD} pictures more", err=True)
     if broken:
         click.echo("hint: --on-bad-row skip leaves such items out and counts them", err=True)
-
-
-def _add_up_in_one_thread() -> None:
-    """Before numpy is there: on sums as small as a run's, its threads burn more than they save."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _calm_garbage_collection() -> None:
