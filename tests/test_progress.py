@@ -204,15 +204,18 @@ def test_where_there_is_no_terminal_plain_lines_come(
 ) -> None:
     """The first soon, then now and then, and a last one at the end."""
     monkeypatch.setattr(module, "FIRST_PLAIN_S", 0.01)
-    monkeypatch.setattr(module, "PLAIN_EVERY_S", 0.02)
+    monkeypatch.setattr(module, "PLAIN_EVERY_S", 0.01)
+    lines: list[str] = []
 
     async def go() -> None:
         watch = Progress("mini", 10).watch(meter())
-        await asyncio.sleep(0.08)
+        while len(lines) < 2:
+            await asyncio.sleep(0.005)
+            lines.extend(capsys.readouterr().err.splitlines())
         await watch.stop()
 
-    asyncio.run(go())
+    asyncio.run(asyncio.wait_for(go(), 30))
     told = capsys.readouterr()
     assert told.out == ""
-    assert len(told.err.splitlines()) >= 3
-    assert all(line.startswith("mini: 2/10") for line in told.err.splitlines())
+    assert told.err
+    assert all(line.startswith("mini: 2/10") for line in [*lines, *told.err.splitlines()])

@@ -476,9 +476,12 @@ class TestProgress:
         """R03: who is waited for, and for how long; not a terminal, hence plain lines."""
         with serve(schedule=["", "", "", "hang"]) as server:
             running = start(command(benchmark, server.url, out, "--concurrency", "20"))
-            time.sleep(4)
+            assert running.stderr is not None
+            said = ""
+            while "oldest" not in said and running.poll() is None:
+                said += running.stderr.readline()
             running.send_signal(signal.SIGINT)
-            _, said = running.communicate(timeout=30)
+            running.communicate(timeout=30)
         assert re.search(r"oldest \d+ s \(s\d{4}\)", said), said
         assert "in flight" in said
         assert "\x1b" not in said
