@@ -63,6 +63,24 @@ def test_what_is_put_while_another_thread_flushes_is_not_lost(tmp_path: Path) ->
     db.close()
 
 
+def test_a_reply_is_found_while_it_is_being_written(tmp_path: Path) -> None:
+    """Another process holds the file meanwhile: the batch is neither waiting nor written."""
+    path = tmp_path / "c.sqlite"
+    cache = ResponseCache(path)
+    cache.put("k", REPLY)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    flusher = threading.Thread(target=cache.flush)
+    flusher.start()
+    flusher.join(0.1)
+    assert flusher.is_alive()
+    assert cache.get("k") == REPLY
+    other.execute("COMMIT")
+    other.close()
+    flusher.join()
+    cache.close()
+
+
 WRITER = """
 import sys
 from pathlib import Path
