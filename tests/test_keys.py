@@ -63,6 +63,12 @@ OTHERS = {
             messages=(REQUEST.messages[0], Message("user", (IMAGE, "What ", "is it?"))),
         )
     ),
+    "a text that spells two": key(
+        replace(
+            REQUEST,
+            messages=(REQUEST.messages[0], Message("user", (IMAGE, "What \x02is it?"))),
+        )
+    ),
     "a text that spells a picture": key(
         replace(REQUEST, messages=(REQUEST.messages[0], Message("user", ("\x01d1What is it?",))))
     ),
