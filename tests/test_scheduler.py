@@ -722,6 +722,14 @@ class TestBudget:
         assert all(isinstance(answer, Reply) for answer in results.values())
         assert scheduler.meter.roles["model"].retries == 30
 
+    def test_closed_connections_leave_a_calls_other_tries(self) -> None:
+        """Three tries are three, whatever was closed before them."""
+        told = [{"is_stale": True}] * 5 + [{}] * 2
+        client = ScriptedClient([*(CallFailure("connection", "no", **t) for t in told), "ok"])
+        options = DriveOptions(retry=RetryPolicy(max_tries=3))
+        _, results = drive(bind(client), some(1), options=options)
+        assert isinstance(results["i0"], Reply)
+
     def test_connections_that_always_close_are_a_failure(self) -> None:
         """Ten closed ones are pardoned and no more."""
         client = ScriptedClient(failing("connection", 99, is_stale=True))
