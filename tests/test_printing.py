@@ -105,6 +105,18 @@ def test_letters_of_a_hangul_syllable_take_two_cells_together() -> None:
     assert cells_of("soft\xadhyphen") == 11
 
 
+def test_full_width_letters_take_two_cells() -> None:
+    """As Japanese keyboards write them."""
+    assert cells_of("\uff21\uff11") == 4
+
+
+def test_a_column_that_is_folded_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow the terminal, eight characters of it stand side by side."""
+    text = seen(Table("", ("Item", "Said"), (("a" * 30, "b" * 30),)), 20, monkeypatch)
+    assert "a" * 8 in text
+    assert "b" * 8 in text
+
+
 def test_a_width_that_no_terminal_has_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """COLUMNS=1 does not print a letter a line."""
     text = seen(Table("A board of some words", NAMES, (ROW,), ("a note",)), 1, monkeypatch)
