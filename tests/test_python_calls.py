@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import snellen
-from snellen import errors
+from snellen import errors, planning
 
 JUDGED = "Judgement: True"
 
@@ -238,3 +238,36 @@ def test_commands_add_up_in_one_thread(given: str, threads: str) -> None:
     line = [sys.executable, "-c", script, "compare", "nowhere"]
     done = subprocess.run(line, env=env, capture_output=True, text=True, check=False)
     assert done.stdout.split() == [threads]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"resamples": 0}, "resamples"), ({"seed": -1}, "seed"), ({"seed": "x"}, "seed"),
+        ({"level": 95}, "level"), ({"level": 0}, "level"), ({"metrics": "zz"}, "`zz`"),
+        ({"across": "zz"}, "`zz`"), ({"runs": "folder"}, "list"), ({"runs": [None, None]}, "None"),
+    ],
+)  # fmt: skip
+def test_comparing_refuses_what_it_cannot_do(words: dict[str, Any], said: str) -> None:
+    """A bad word of `compare` is named with a hint; one name is no list of letters."""
+    run = two(model=judge)
+    with pytest.raises(errors.UsageError, match=said) as caught:
+        snellen.compare(**{"runs": [run, run], **words})
+    assert caught.value.hint
+
+
+def test_comparing_takes_one_metric_by_its_name() -> None:
+    """A metric alone needs no list around it."""
+    run = two(model=judge)
+    assert [m.name for m in snellen.compare([run, run], metrics="accuracy").metrics] == ["accuracy"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork where there is fork")
+def test_a_forked_process_has_an_embedded_judge_of_its_own() -> None:
+    """The judge of a forked process is not its parent's, whose threads it has not got."""
+    here = planning.embedded_judge()
+    assert planning.embedded_judge() is here
+    child = os.fork()
+    if not child:
+        os._exit(int(planning.embedded_judge() is here))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

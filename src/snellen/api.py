@@ -109,8 +109,8 @@ async def score_captions_async(
 def compare(
     runs: Iterable[Run | str | Path],
     *,
-    metrics: Sequence[str] | None = None,
-    across: Collection[str] = (),
+    metrics: Sequence[str] | str | None = None,
+    across: Collection[str] | str = (),
     common: bool = False,
     resamples: int = 10_000,
     seed: int = 0,
@@ -118,8 +118,8 @@ def compare(
 ) -> Comparison:
     """Compares runs on the same items in pairs, the later minus the earlier one.
 
-    `runs` are finished runs or their folders. `metrics` are names; None: the main ones of the
-    protocol. `across` names what may differ because it is the question: `judge`, `prompt`,
+    `runs` are finished runs or their folders. `metrics` are names, or one; None: the main ones of
+    the protocol. `across` names what may differ because it is the question: `judge`, `prompt`,
     `control`, `hint`, `data`. `common` leaves out items that not all runs have.
 
     >>> old = score_captions({"cat": "A cat."}, benchmark="mini-reading", judge="embedded")
@@ -130,17 +130,22 @@ def compare(
 
     Raises:
         ComparisonError: the runs differ in what makes their difference meaningless; it is named.
-        UsageError: there are fewer than two runs, or a name is unknown.
+        UsageError: there are fewer than two runs, a name is unknown, or a number is out of range.
     """
     from snellen.analysis import comparing
     from snellen.stats.bootstrap import Resampling
 
+    if not 0.0 < level < 1.0:
+        raise _no_such("level", level, "a share between 0 and 1, such as 0.95")
+    resampling = Resampling(
+        _whole("resamples", resamples, least=1), level, _whole("seed", seed, least=0)
+    )
     return comparing.compare(
         _loaded(runs),
-        metrics=metrics,
-        across=across,
+        metrics=[metrics] if isinstance(metrics, str) else metrics,
+        across=[across] if isinstance(across, str) else across,
         common=common,
-        resampling=Resampling(resamples, level, seed),
+        resampling=resampling,
     )
 
 
@@ -155,7 +160,11 @@ async def load_run_async(path: str | Path) -> Run:
 
 
 def _loaded(runs: Iterable[Run | str | Path]) -> Iterator[Run]:
+    if isinstance(runs, str | Path | Run):
+        raise UsageError("one run is no list of runs", hint="give [first, second]")
     for run_ in runs:
+        if not isinstance(run_, str | Path | Run):
+            raise _no_such("runs", run_, "finished runs, or their folders")
         yield run_ if isinstance(run_, Run) else load_run(run_)
 
 
@@ -198,7 +207,11 @@ def _checked(words: dict[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: a value is of another kind, or outside its range.
     """
-    whole = {k: _whole(k, words[k]) for k in LEAST.keys() & words.keys()}
+    whole = {
+        k: _whole(k, words[k], least=LEAST[k])
+        for k in LEAST.keys() & words.keys()
+        if words[k] is not None or k == "seed"
+    }
     for name in CHOICES.keys() & words.keys():
         if words[name] not in CHOICES[name]:
             raise _no_such(name, words[name], " or ".join(map(repr, CHOICES[name])))
@@ -208,11 +221,8 @@ def _checked(words: dict[str, Any]) -> dict[str, Any]:
     return {**words, **whole}
 
 
-def _whole(name: str, value: Any) -> int | None:
-    least = LEAST[name]
+def _whole(name: str, value: Any, *, least: int | None) -> int:
     wanted = "a whole number" if least is None else f"a whole number from {least} on"
-    if value is None and name != "seed":
-        return None
     try:
         number = operator.index(value)
     except TypeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -396,9 +397,14 @@ def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) ->
     return _remote(endpoint, PictureRules())
 
 
-@cache
 def embedded_judge() -> EmbeddedJudge:
-    """The offline judge of this process: what it has embedded once serves all runs.
+    """The offline judge of this process: what it has embedded once serves all runs."""
+    return _embedded_judge(os.getpid())
+
+
+@cache
+def _embedded_judge(_process: int) -> EmbeddedJudge:
+    """The judge of one process: a fork has none of the threads of its parent's, and would wait.
 
     It is imported late, since it brings an ONNX runtime.
     """

@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,11 @@ def rouge_l(pairs: Pairs) -> float:
         MissingExtraError: rouge-score is not installed.
     """
     try:
+        from rouge_score import tokenize
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
         raise MissingExtraError("rouge-score", "overlap") from error
-    scorer = RougeScorer(["rougeL"], use_stemmer=True)
+    scorer = RougeScorer(["rougeL"], tokenizer=_Split(tokenize.tokenize))
     return _mean([scorer.score(golden, reply)["rougeL"].fmeasure for reply, golden in pairs])
 
 
@@ -72,12 +74,33 @@ def meteor(pairs: Pairs) -> float:
         from nltk.translate.meteor_score import meteor_score
     except ImportError as error:
         raise MissingExtraError("nltk", "overlap") from error
+    stems = _Stems()
     return _mean(
         [
-            meteor_score([words_of(golden)], words_of(reply), wordnet=_NoSynonyms)
+            meteor_score([words_of(golden)], words_of(reply), stemmer=stems, wordnet=_NoSynonyms)
             for reply, golden in pairs
         ]
     )
+
+
+class _Stems:
+    """Porter's stemmer, which is slow, asked once for each word; a table is kept that long."""
+
+    def __init__(self) -> None:
+        from nltk.stem.porter import PorterStemmer
+
+        self.stem = cache(PorterStemmer().stem)
+
+
+class _Split:
+    """rouge-score's own way into stems."""
+
+    def __init__(self, tokenize: Callable[[str, Any], list[str]]) -> None:
+        self._tokenize, self._stems = tokenize, _Stems()
+
+    def tokenize(self, text: str) -> list[str]:
+        """The stems of a text."""
+        return self._tokenize(text, self._stems)
 
 
 class _NoSynonyms:

@@ -60,7 +60,7 @@ WORSE = 4
 )
 @click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
 @click.option("--resamples", type=click.IntRange(100), default=10_000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
 def command(**words: Any) -> int:
