@@ -9,15 +9,20 @@ its neighbours.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from snellen.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from snellen.embedded.encoder import Encoder
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -179,10 +184,9 @@ def embedding_similarity(pairs: Pairs) -> float:
     Raises:
         MissingExtraError: the embedded judge's parts are not installed.
     """
-    from snellen.embedded.encoder import Encoder
     from snellen.settings import encoder_path
 
-    encoder = Encoder(encoder_path())
+    encoder = _encoder(encoder_path(), os.getpid())
     sides = [[_sentences(text) for text in pair] for pair in pairs]
     vectors = encoder.embed({s for side in sides for sentences in side for s in sentences})
     cosines = []
@@ -193,6 +197,14 @@ def embedding_similarity(pairs: Pairs) -> float:
         a, b = (np.mean([vectors[s] for s in part], axis=0) for part in (reply, golden))
         cosines.append(float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))))
     return _mean(cosines)
+
+
+@lru_cache(maxsize=1)
+def _encoder(path: Path | None, _process: int) -> Encoder:
+    """The encoder of one process: the golden captions are the same for every model."""
+    from snellen.embedded.encoder import Encoder
+
+    return Encoder(path)
 
 
 def _sentences(text: str) -> list[str]:
