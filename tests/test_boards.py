@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from compared_runs import bundled
 from report_runs import reading_run, rubric_run
 from snellen import tables
 from snellen.report import boards
+from snellen.summaries import summarise
 
 
 def test_the_best_three_of_a_column_are_marked(tmp_path: Path) -> None:
@@ -155,3 +157,12 @@ def test_each_number_of_a_breakdown_has_its_interval(tmp_path: Path) -> None:
     for label, *cells in table.rows:
         assert cells[column - 1] == tables.with_interval("overall_acc", known[label])
         assert ("[" in cells[column - 1]) == (known[label].ci95 is not None)
+
+
+def test_readings_name_the_clusters_that_they_rest_on() -> None:
+    """Questions about one picture are one cluster: the interval knows no more than those."""
+    run = bundled("terse", "direct")
+    run = replace(run, summary=summarise(run, status="complete"))
+    table = boards.readings_across([run])
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (row["n"], row["Clusters"]) == ("55", "8")
