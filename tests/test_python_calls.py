@@ -75,11 +75,8 @@ def test_runs_at_once_give_signals_back_at_the_last_end(handlers: list[Any]) -> 
     assert now_handling() == handlers
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_script_and_not_only_the_run(
-    number: signal.Signals, tmp_path: Path
-) -> None:
-    """Ctrl-C in `run` raises KeyboardInterrupt; the same call goes on where it stopped."""
+def interrupted_by(number: signal.Signals) -> Callable[[Any], Any]:
+    """A model that sends its own process a signal at the first call."""
     asked: list[int] = []
 
     async def model(_messages: Any) -> str:
@@ -89,12 +86,48 @@ def test_an_interrupt_ends_the_script_and_not_only_the_run(
             await asyncio.sleep(0.02)
         return "two"
 
-    words = {"model": model, "out": tmp_path / "run", "limit": 5, "concurrency": 1}
-    with pytest.raises(KeyboardInterrupt, match="run"):
-        two(**words)
-    done = two(**words)
+    return model
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("has_own_handler", [True, False])
+def test_an_interrupt_ends_the_script_and_not_only_the_run(
+    number: signal.Signals, has_own_handler: bool, tmp_path: Path
+) -> None:
+    """Ctrl-C in `run` raises KeyboardInterrupt; the same call goes on where it stopped."""
+    told: list[int] = []
+    before = signal.getsignal(number)
+    if has_own_handler:
+        signal.signal(number, lambda n, _frame: told.append(n))
+    elif number is signal.SIGTERM:
+        signal.signal(number, signal.default_int_handler)
+    words = {"model": interrupted_by(number), "out": tmp_path / "run", "concurrency": 1}
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            two(**words, limit=5)
+    finally:
+        signal.signal(number, before)
+    assert told == [number] * has_own_handler
+    done = two(**words, limit=5)
     assert done.summary is not None
     assert done.summary.counts.scored == 5
+
+
+def test_an_interrupt_ends_all_runs_of_a_loop_in_good_order(tmp_path: Path) -> None:
+    """Ctrl-C while several runs are under way ends each, and then the program around them."""
+
+    async def both() -> None:
+        model = interrupted_by(signal.SIGINT)
+        words = {"model": model, "judge": judge, "concurrency": 1}
+        outs = [tmp_path / "a", tmp_path / "b"]
+        await asyncio.gather(*(snellen.run_async("mini-direct", out=o, **words) for o in outs))
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(both())
+    for name in ("a", "b"):
+        summary = snellen.load_run(tmp_path / name).summary
+        assert summary is not None
+        assert summary.status == "incomplete"
 
 
 def test_a_run_in_a_thread_leaves_signals_alone() -> None:

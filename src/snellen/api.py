@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from snellen.engine.interrupts import hand_on
 from snellen.errors import UsageError
 from snellen.flows import Given, given_rows
 from snellen.planning import RunRequest, make_plan
@@ -46,17 +47,24 @@ def run(benchmark: str, *, model: Speaker = "", judge: Judging = "", **words: An
         KeyboardInterrupt: Ctrl-C; what was done by then is safe, and the same `out` goes on.
     """
     _refuse_inside_loop()
-    return asyncio.run(run_async(benchmark, model=model, judge=judge, **words))
+    try:
+        return asyncio.run(run_async(benchmark, model=model, judge=judge, **words))
+    except asyncio.CancelledError as error:  # someone else's handler took the signal
+        raise KeyboardInterrupt(*error.args) from error
 
 
 async def run_async(
     benchmark: str, *, model: Speaker = "", judge: Judging = "", **words: Any
 ) -> Run:
-    """The same as `run`, for callers that have an event loop."""
+    """The same as `run`, for callers that have an event loop.
+
+    Ctrl-C reaches the caller's own handler when the run has ended in good order.
+    """
     plan = make_plan(_request(benchmark, model=model, judge=judge, words=words))
     finished = await execute(plan)
     if finished.exit_code == INTERRUPTED:
-        raise KeyboardInterrupt(f"out={str(finished.folder)!r} goes on from here")
+        await hand_on()
+        raise asyncio.CancelledError(f"out={str(finished.folder)!r} goes on from here")
     if finished.error is not None and not finished.summary.counts.scored:
         raise finished.error
     _tell(finished)

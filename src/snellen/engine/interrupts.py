@@ -14,6 +14,7 @@ _Step = Callable[[], None]
 # Runs of this process that are under way at once, and what handled the signals before the first.
 _under_way: list[tuple[asyncio.AbstractEventLoop, _Step]] = []
 _before: dict[signal.Signals, Any] = {}
+_caught: list[int] = []
 
 
 @contextlib.contextmanager
@@ -29,6 +30,7 @@ def interruptible(step: _Step) -> Iterator[None]:
         return
     entry = (asyncio.get_running_loop(), step)
     if not _under_way:
+        _caught.clear()
         _take_over()
     _under_way.append(entry)
     try:
@@ -52,6 +54,20 @@ def _give_back() -> None:
         signal.signal(*_before.popitem())
 
 
-def _interrupt(_number: int, _frame: object) -> None:
+async def hand_on() -> None:
+    """Gives the signal that ended runs to whatever handles it now that they have ended.
+
+    Runs that were under way at once have all ended by then, so that none is broken off.
+    """
+    while _under_way:
+        await asyncio.sleep(0.01)
+    if _caught:
+        number = _caught[0]
+        _caught.clear()
+        signal.raise_signal(number)
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    _caught.append(number)
     for loop, step in _under_way:
         loop.call_soon_threadsafe(step)
