@@ -225,6 +225,13 @@ def test_a_value_that_a_command_refuses_is_refused(word: str, value: Any, tmp_pa
     assert not (tmp_path / "run").exists()
 
 
+def test_a_word_with_a_slip_is_named_with_the_nearest() -> None:
+    """A word that no run has is not taken for another protocol's."""
+    with pytest.raises(errors.UsageError, match="`repeats`") as caught:
+        two(model=judge, repeats=3)
+    assert "`repeat`" in caught.value.hint
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     """A limit and a seed out of an array serve as Python's own do."""
     run = two(model=judge, limit=np.int64(1), seed=np.int64(3))

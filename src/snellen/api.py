@@ -14,7 +14,9 @@ from snellen.engine.interrupts import hand_on
 from snellen.errors import UsageError
 from snellen.flows import Given, given_rows
 from snellen.planning import RunRequest, make_plan
+from snellen.protocols import PROTOCOLS
 from snellen.readers import LoadOptions
+from snellen.readers.schemas import nearest
 from snellen.results import Run, load_run
 from snellen.runs import Finished, execute
 
@@ -229,6 +231,19 @@ def _checked(words: dict[str, Any]) -> dict[str, Any]:
     return {**words, **whole}
 
 
+def _refuse_unknown(names: Collection[str], known: Collection[str]) -> None:
+    """Names a word that neither a run nor any protocol has, with the nearest that there is.
+
+    Raises:
+        UsageError: there is one.
+    """
+    of_protocols = {name for one in PROTOCOLS.values() for name in one.options.__dataclass_fields__}
+    valid = sorted({"subset", *known, *of_protocols} - {"benchmark", "load", "protocol", "given"})
+    for name in names:
+        if name not in of_protocols:
+            raise UsageError(f"there is no word `{name}`", hint=nearest(name, valid))
+
+
 def _whole(name: str, value: Any, *, least: int | None) -> int:
     wanted = "a whole number" if least is None else f"a whole number from {least} on"
     try:
@@ -276,6 +291,7 @@ def _request(
     plan = {k: v for k, v in words.items() if k in PLAN_WORDS}
     known = LOAD_WORDS | PLAN_WORDS
     protocol = {k: v for k, v in words.items() if k not in known}
+    _refuse_unknown(protocol, known)
     given = _given(plan.pop("replies", None))
     out = plan.pop("out", None) or Path(tempfile.mkdtemp(prefix="snellen-")) / "run"
     plan["protocol"] = {**plan.get("protocol", {}), **protocol}
