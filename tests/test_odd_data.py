@@ -68,6 +68,8 @@ ROWS = b'{"index": 1}', b'{"index": 2}'
     ("text", "message", "hint"),
     [
         (b'{"index": ' + b"[" * 100_000, "nested too deeply", ""),
+        (b'{"index": ' + b"9" * 5_000 + b"}\n", "number of thousands of digits", ""),
+        (b'{"index": ' + b"9" * 5_000, "number of thousands of digits", ""),
         (b"[" + ROWS[0] + b",\n" + ROWS[1] + b"]", "", "array is named .json"),
         (b"[" + ROWS[0] + b", " + ROWS[1] + b"]\n", "found a list", "array is named .json"),
         (b"\r".join(ROWS), "Extra data", "one JSON object a line"),

@@ -335,7 +335,7 @@ def _is_cut(data: bytes) -> bool:
         if error.msg.startswith("Unterminated"):
             return True
         return not text.endswith("}") and len(text) - error.pos < len("\\uXXXX")
-    except RecursionError:
+    except (ValueError, RecursionError):
         return False
     return False
 
@@ -349,6 +349,8 @@ def _malformed(data: bytes) -> str:
         return f"is not JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}"
     except _ConstantError as error:
         return f"{error} is not a JSON number"
+    except ValueError:  # Python's own limit
+        return "holds a whole number of thousands of digits"
     except RecursionError:
         return "is not a row: nested too deeply"
     return _half_character(found) or "is not valid JSON"
