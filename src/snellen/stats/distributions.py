@@ -69,11 +69,6 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
-def normal_two_sided(z: float) -> float:
-    """The chance that a standard normal variate is farther from 0 than `z`."""
-    return math.erfc(abs(z) / math.sqrt(2.0))
-
-
 def _beta_fraction(x: float, a: float, b: float) -> float:
     """The continued fraction of the incomplete beta function."""
     c, d = 1.0, 1.0 / _apart(1.0 - (a + b) * x / (a + 1.0))
