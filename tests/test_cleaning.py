@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 
 import pytest
 
@@ -162,15 +161,13 @@ def test_a_loop_of_white_space_shrinks() -> None:
 @pytest.mark.parametrize(
     "pieces", [("*\n",), ("*\n", "-\n", "#\n"), (",",), (",", ";", " "), ("my ",), ("my ", "best ")]
 )
-def test_what_a_judge_in_a_loop_sends_is_unreadable_at_once(pieces: tuple[str, ...]) -> None:
-    """40,000 characters of a few pieces keep no parser busy for more than a moment."""
-    text = "".join(random.Random(0).choices(pieces, k=40_000 // len(pieces[0])))
-    started = time.process_time()
+def test_what_a_judge_in_a_loop_sends_is_unreadable(pieces: tuple[str, ...]) -> None:
+    """100,000 characters of a few pieces: what grew with their square would take minutes."""
+    text = "".join(random.Random(0).choices(pieces, k=100_000 // len(pieces[0])))
     assert parse_verdict(text).value is None
     assert parse_letter(text, ("red", "blue")).value is None
     assert {p.value for p in parse_letters(text, 5)} == {None}
-    assert parse_assessment(text, 5, 5)
-    assert time.process_time() - started < 10  # of this process, however busy the machine is
+    assert {group.value for group in parse_assessment(text, 5, 5)} == {None}
 
 
 def test_a_loop_is_cut_and_what_stands_around_it_is_kept() -> None:

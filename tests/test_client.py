@@ -478,6 +478,27 @@ def test_models_are_listed():
     assert isinstance(failure, CallFailure)
 
 
+@pytest.mark.parametrize("body", [b'{"data": 5}', b"<html>", b"[" * 100_000, b"\xff\xfe"])
+def test_a_list_of_models_that_is_none_is_a_failure(body):
+    """JSON of another shape, or nested without end, and what is no JSON end no run."""
+
+    class Odd(FakeServer):
+        async def _models(self, http):
+            return web.Response(body=body, content_type="application/json")
+
+    async def run(url):
+        client = ChatClient(endpoint_at(url))
+        try:
+            return await client.list_models()
+        finally:
+            await client.close()
+
+    with Odd() as server:
+        failure = asyncio.run(run(server.url))
+    assert isinstance(failure, CallFailure)
+    assert failure.kind == "bad_reply"
+
+
 def test_embeddings_keep_the_order_of_the_texts():
     """Embeddings are put into the order of the texts, whatever order they come in."""
 

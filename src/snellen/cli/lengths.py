@@ -44,7 +44,7 @@ def command(run: str, **words: Any) -> int:
     from snellen.rejudging import rejudge_plan
     from snellen.results import load_run
 
-    words |= dict.fromkeys((*PROTOCOL_WORDS, "judge_check"))
+    words |= dict.fromkeys((*PROTOCOL_WORDS, "judge_check", "judge_system"))
     stored = load_run(run)
     made, code = [], 0
     for share in [s / 100 for s in words["shares"]] or SHARES:

@@ -330,7 +330,7 @@ class ChatClient:
             return self._explain(answer, {})
         try:
             return msgspec.json.decode(answer, type=shape)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return self._failure("bad_reply", f"{public_url(str(self._base))}: {error}")
 
     def _at(self, path: str) -> URL:
