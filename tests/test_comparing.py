@@ -410,7 +410,7 @@ def test_items_are_counted_apart_from_clusters():
         assert own.n_items == found.group_counts["error_category"][label]["items"]
         assert own.n_clusters <= min(own.n_items, 8)
     shown = breakdown(replace(bundled("terse", "direct"), summary=found), "error_category")
-    assert "fewer clusters than `Items`" in shown.notes[0]
+    assert "fewer clusters than items" in shown.notes[0]
     items = reading_items([2, 3])
     twice = summarise(a_run(items, [letters(items), letters(items)]), status="complete")
     one = twice.metrics["overall_acc"]

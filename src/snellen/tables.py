@@ -226,9 +226,9 @@ def breakdown(run: Run, dimension: str) -> Table:
             )
         )
     columns = (dimension, *(title_of(n) for n in names), "Scored", "Items")
-    rest = "`Items` is what they rest on"
+    rest = "how many there are stands last"
     if any(0 < v.n_clusters < v.n_items for m in groups.values() for v in m.values()):
-        rest = "they rest on fewer clusters than `Items`, for some share a picture or a source"
+        rest = "fewer clusters than items, since some share a picture or a source"
     notes = [f"in brackets: 95% intervals, clustered by image; {rest}"]
     if _flagged(rows):
         notes.append("! fewer than four in five probes are scored")

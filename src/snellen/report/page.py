@@ -40,6 +40,8 @@ from snellen.templates import Template
 GALLERY_CARDS = 40
 MOST_IDS = 4000
 WIDE_INCHES = 4.5
+# Columns that count, which no judge can get wrong.
+COUNTS = frozenset({"Scored", "Items", "n"})
 PROTOCOL_WORDS: Mapping[str, str] = {
     "reading": "A model describes each picture; a judge that sees only the description answers "
     "multiple-choice questions about the picture, or says that it cannot tell.",
@@ -443,8 +445,8 @@ def _all_metrics(run: Run, dimension: str, *, is_low: bool) -> Html:
 
 
 def _marked_table(table: Table, *, is_low: bool) -> Html:
-    """A table of one run, of which all numbers are of low fidelity or none."""
-    low = frozenset(table.columns[1:]) if is_low else frozenset[str]()
+    """A table of one run, of which all numbers but counts are of low fidelity or none."""
+    low = frozenset(table.columns[1:]) - COUNTS if is_low else frozenset[str]()
     return table_element(table, low=low)
 
 
