@@ -78,14 +78,14 @@ QUESTION_FAULTS: list[tuple[dict[str, Any], str, str]] = [
 def test_each_fault_of_a_question_is_named_with_file_row_and_field(
     tmp_path: Path, change: dict[str, Any], field: str, message: str
 ) -> None:
-    """Each fault of a question is told with its file, row and field."""
+    """Each fault of a question is told with its file, row and field, and with a hint."""
     folder = reading_folder(tmp_path)
     write_lines(
         folder / "questions.jsonl", [question(0, "a"), question(1, "b"), question(2, "b") | change]
     )
-    told = lines(folder)
     start = f"questions.jsonl, row 3, field `{field}`: {message}"
-    assert any(line.startswith(start) for line in told), told
+    [told] = [problem for problem in check(folder) if problem.message.startswith(start)]
+    assert told.hint
 
 
 def test_all_faults_are_told_at_once_and_in_order(tmp_path: Path) -> None:
@@ -138,6 +138,33 @@ def test_a_bad_box_is_named(tmp_path: Path, bbox: list[Any], message: str) -> No
     assert len(told) == 1
     assert told[0].startswith("regions.jsonl, row 1, field `bbox")
     assert message in told[0]
+    assert check(folder)[0].hint
+
+
+def test_a_missing_field_is_told_with_what_it_is(tmp_path: Path) -> None:
+    """Of each field that a row must have."""
+    folder = reading_folder(tmp_path)
+    for field, what in (
+        ("answer", "one letter A to D"),
+        ("options", "four texts"),
+        ("category", "ten categories"),
+        ("image_id", "an id"),
+    ):
+        row = question(1, "b")
+        del row[field]
+        write_lines(folder / "questions.jsonl", [question(0, "a"), question(2, "b"), row])
+        [told] = check(folder)
+        assert (told.row, told.field) == (3, field)
+        assert what in told.hint
+
+
+def test_a_nearly_right_id_gets_the_right_one(tmp_path: Path) -> None:
+    """An image or a region that does not exist is told with the one that was probably meant."""
+    folder = reading_folder(tmp_path)
+    rows = [question(0, "a"), question(1, "b"), question(2, "b") | {"region_id": "b-rr"}]
+    write_lines(folder / "questions.jsonl", rows)
+    [told] = check(folder)
+    assert told.hint == "did you mean `b-r`?"
 
 
 def test_a_blank_name_of_a_benchmark_is_told(tmp_path: Path) -> None:
@@ -192,13 +219,14 @@ def test_a_picture_must_be_named_relative_to_the_folder(
 
 
 def test_bytes_that_are_not_utf8_are_named_with_row_and_column(tmp_path: Path) -> None:
-    """A row in another encoding is told with the byte and its column."""
+    """A file in another encoding is told once, with the first such byte and its column."""
     folder = direct_folder(tmp_path)
     path = folder / "questions.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"answer": "4"', b'"answer": "\xe9"', 1))
-    (told,) = lines(folder)
-    assert told.startswith("questions.jsonl, row 1")
-    assert "is not UTF-8: byte 0xe9 at column" in told
+    path.write_bytes(path.read_bytes().replace(b'"answer": "4"', b'"answer": "\xe9"'))
+    [told] = check(folder)
+    assert told.message.startswith("questions.jsonl, row 1")
+    assert "is not UTF-8: byte 0xe9 at column" in told.message
+    assert "as UTF-8" in told.hint
 
 
 @pytest.mark.parametrize(

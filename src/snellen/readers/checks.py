@@ -217,8 +217,7 @@ def _check_reading(folder: Path, found: Findings) -> None:
             found.lose(QuestionRow)
         _check_image_id(row, record.image_id, images=images, found=found)
         if was_read(record.region_id) and record.region_id is not None:
-            owner = regions.get(str(whole_id(record.region_id)))
-            _check_region_id(row, record, owner=owner, images=images, found=found)
+            _check_region_id(row, record, regions=regions, images=images, found=found)
             if not regions:
                 found.lose(RegionRow)  # a folder without regions is told once
     for name, row in images.items():
@@ -275,24 +274,36 @@ def _check_regions(folder: Path, images: Mapping[str, Row], *, found: Findings) 
 
 def _check_image_id(row: Row, value: Any, *, images: Mapping[str, Row], found: Findings) -> None:
     if was_read(value) and str(value) not in images and found.knows_all(ImageRow):
-        found.note(row.error(f"there is no image {value!r}", field="image_id"))
+        hint = _one_of(value, images, "image_id of a row of images")
+        found.note(row.error(f"there is no image {value!r}", field="image_id", hint=hint))
 
 
 def _check_region_id(
     row: Row,
     record: QuestionRow,
     *,
-    owner: str | None,
+    regions: Mapping[str, str],
     images: Mapping[str, Row],
     found: Findings,
 ) -> None:
     """Notes a region that does not exist, or that is part of another image."""
+    assert record.region_id is not None
+    owner = regions.get(str(whole_id(record.region_id)))
     if owner is None:
         if found.knows_all(RegionRow):
-            found.note(row.error(f"there is no region {record.region_id!r}", field="region_id"))
+            hint = _one_of(record.region_id, regions, "region_id of a row of regions, or null")
+            message = f"there is no region {record.region_id!r}"
+            found.note(row.error(message, field="region_id", hint=hint))
     elif {owner, str(record.image_id)} <= images.keys() and owner != str(record.image_id):
         message = f"the region {record.region_id!r} belongs to the image {owner!r}"
-        found.note(row.error(message, field="region_id"))
+        hint = "a question names a region of its own image, or null"
+        found.note(row.error(message, field="region_id", hint=hint))
+
+
+def _one_of(value: Any, known: Iterable[str], what: str) -> str:
+    """The id that was probably meant, or what is expected."""
+    near = get_close_matches(str(value), list(known), n=1, cutoff=SLIP)
+    return f"did you mean `{near[0]}`?" if near else f"expected the {what}"
 
 
 def _check_label(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -13,9 +14,18 @@ from msgspec import UNSET, Raw, Struct
 
 from snellen.errors import DataError, ImageError
 from snellen.readers.pictures import PictureFinder, broken_picture
-from snellen.readers.rows import NOT_JSON, Row, array_hint, broken, in_words, read_rows
+from snellen.readers.rows import (
+    NOT_JSON,
+    NOT_UTF8,
+    Row,
+    array_hint,
+    broken,
+    field_hint,
+    in_words,
+    read_rows,
+)
 from snellen.readers.schemas import Fault, nearest, was_read
-from snellen.readers.selection import taken
+from snellen.readers.selection import OWN_ID, taken
 from snellen.records import Image
 
 S = TypeVar("S", bound=Struct)
@@ -56,6 +66,7 @@ class Findings:
         self._problems: list[Problem] = []
         self.sizes: dict[str, tuple[int, int]] = {}
         self._unknown: set[tuple[str, str]] = set()
+        self._encoded: set[str] = set()
         self._ids: dict[tuple[str, str], Row] = {}
         self._lost: set[type[Struct]] = set()
 
@@ -63,6 +74,14 @@ class Findings:
         self._problems.append(
             Problem(error.file, error.row, error.field, error.message, error.hint)
         )
+
+    def note_broken(self, error: DataError) -> None:
+        """Notes a row that is no JSON; a file in another encoding is told once."""
+        if NOT_UTF8 in error.message:
+            if error.file in self._encoded:
+                return
+            self._encoded.add(error.file)
+        self.note(error)
 
     def note_unknown(self, row: Row, key: str, *, valid: Sequence[str]) -> None:
         if (row.file.name, key) not in self._unknown:
@@ -84,7 +103,7 @@ class Findings:
         slim = replace(row, data=b"")
         before = self._ids.setdefault((field, str(value)), slim)
         if before is not slim:
-            self.note(row.error(taken(before, value, field=field), field=field))
+            self.note(row.error(taken(before, value, field=field), field=field, hint=OWN_ID))
         return before is slim
 
     def look_at(
@@ -150,33 +169,42 @@ def _record(row: Row, schema: type[S], *, found: Findings) -> S | None:
         found.note(row.error(in_words(str(error))[1], hint=hint))
         return None
     except NOT_JSON:
-        found.note(broken(row))
+        found.note_broken(broken(row))
         return None
     fields = {field.name: field for field in msgspec.structs.fields(schema)}
     for key in raws:
         if key not in fields:
             found.note_unknown(row, key, valid=list(fields))
     _check_twice(row, found)
-    values = {name: _value(row, field, raws=raws, found=found) for name, field in fields.items()}
+    values = {}
+    for name, field in fields.items():
+        tell = partial(field_hint, row, name, schema=schema)
+        values[name] = _value(row, field, raws=raws, found=found, tell=tell)
     return schema(**values)
 
 
 def _value(
-    row: Row, field: msgspec.structs.FieldInfo, *, raws: Mapping[str, Raw], found: Findings
+    row: Row,
+    field: msgspec.structs.FieldInfo,
+    *,
+    raws: Mapping[str, Raw],
+    found: Findings,
+    tell: Callable[..., str],
 ) -> Any:
     raw = raws.get(field.name)
     if raw is None:
         if not field.required:
             return field.default
-        found.note(row.error("the field is missing", field=field.name))
+        found.note(row.error("the field is missing", field=field.name, hint=tell(is_missing=True)))
         return UNSET
     try:
         return msgspec.json.decode(raw, type=field.type)
     except msgspec.ValidationError as error:
         place, message = in_words(str(error))
-        found.note(row.error(message, field=f"{field.name}{place}"))
+        told = tell(is_missing=False)
+        found.note(row.error(message, field=f"{field.name}{place}", hint=told))
     except NOT_JSON:
-        found.note(broken(row, field=field.name))
+        found.note_broken(broken(row, field=field.name))
     return UNSET
 
 

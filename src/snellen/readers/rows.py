@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, get_type_hints
 
 import msgspec
 
@@ -35,6 +35,7 @@ LONGEST_PATH = 4096
 _BASE64_HEADS = (b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR", b"SUkqA", b"TU0AK")
 _SHARD = re.compile(r"-(\d+)-of-(\d+)\.parquet$")
 # What decoders raise on a text that is no JSON; too deep a nesting is an error of its own.
+NOT_UTF8 = "is not UTF-8"
 NOT_JSON = (msgspec.DecodeError, RecursionError)
 
 _WORDS = {
@@ -290,7 +291,7 @@ def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
         if not _is_json(row):
             raise broken(row) from error
         field, message = in_words(str(error))
-        hint = _near_miss(row, field, schema=decoder.type) if "missing" in message else ""
+        hint = field_hint(row, field, schema=decoder.type, is_missing="missing" in message)
         raise row.error(message, field=field, hint=hint or array_hint(row)) from error
     except NOT_JSON as error:
         raise broken(row) from error
@@ -315,6 +316,8 @@ def broken(row: Row, *, field: str = "") -> DataError:
     if not row.ended and _is_cut(row.data):
         message = "the last line is cut off (no line end, and no complete JSON object)"
     hint = "expected one JSON object a line" if "Extra data" in message else array_hint(row)
+    if NOT_UTF8 in message:
+        hint = "save the file as UTF-8; other rows may be like this one"
     return row.error(message, field=field, hint=hint)
 
 
@@ -344,7 +347,7 @@ def _malformed(data: bytes) -> str:
     try:
         found = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        return f"is not UTF-8: byte 0x{data[error.start]:02x} at column {error.start + 1}"
+        return f"{NOT_UTF8}: byte 0x{data[error.start]:02x} at column {error.start + 1}"
     except json.JSONDecodeError as error:
         return f"is not JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}"
     except _ConstantError as error:
@@ -391,14 +394,27 @@ def in_words(message: str) -> tuple[str, str]:
     return "", message
 
 
-def _near_miss(row: Row, field: str, *, schema: Any) -> str:
-    """For a missing field, the key of the row that looks like a slip of the pen for it."""
+def field_hint(row: Row, field: str, *, schema: Any, is_missing: bool) -> str:
+    """What a field of a schema is; for a missing one, rather the key that is a slip of the pen."""
     from difflib import get_close_matches
 
+    what = _description(schema, field)
+    told = f"`{field}` is {what}" if what else ""
+    if not is_missing:
+        return told
     valid = {one.name for one in msgspec.structs.fields(schema)}
     keys = msgspec.json.decode(row.data, type=dict[str, msgspec.Raw]).keys()
     near = get_close_matches(field, keys - valid, n=1)
-    return f"did you mean it by `{near[0]}`?" if near else f"the row has: {', '.join(keys)}"
+    if near:
+        return f"did you mean it by `{near[0]}`?"
+    return told or f"the row has: {', '.join(keys)}"
+
+
+def _description(schema: Any, field: str) -> str:
+    """What the type of a field says that it is; empty where it says nothing."""
+    hint = get_type_hints(schema, include_extras=True).get(field)
+    metas = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
+    return metas[0].description or "" if metas else ""
 
 
 def rows_of(paths: Iterable[Path], *, spool: Path) -> Iterator[Row]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct
 
 CATEGORIES = (
     "Recognition",
@@ -50,14 +50,17 @@ DOMAINS = (
 LETTERS = "ABCD"
 NATURES = ("thing", "stuff")
 
-Id = str | int
+# What a field is, in the words of hints.
+Id = Annotated[str | int, Meta(description="an id, text or a whole number")]
+_Picture = Annotated[Raw, Meta(description="a path, a data URI or a {bytes, path} object")]
+_Statements = Meta(description="a list of statements, which may be empty")
 
 
 class ImageRow(Struct):
     """A row of `images` in a reading benchmark."""
 
     image_id: Id
-    image: Raw
+    image: _Picture
     l1: list[str] | str | None = None
     l2: list[str] | str | None = None
 
@@ -67,8 +70,11 @@ class RegionRow(Struct):
 
     region_id: Id
     image_id: Id
-    bbox: list[float]
-    nature: str
+    bbox: Annotated[
+        list[float],
+        Meta(description="[ymin, xmin, ymax, xmax] in thousandths of the upright picture"),
+    ]
+    nature: Annotated[str, Meta(description="`thing` or `stuff`")]
     mask: Any = None
     metadata: Any = None
 
@@ -78,10 +84,10 @@ class QuestionRow(Struct):
 
     question_id: Id
     image_id: Id
-    category: str
-    question: str
-    options: list[str]
-    answer: str
+    category: Annotated[str, Meta(description="one of the ten categories")]
+    question: Annotated[str, Meta(description="a text")]
+    options: Annotated[list[str], Meta(description="a list of four texts, without their letters")]
+    answer: Annotated[str, Meta(description="one letter A to D, of the right option")]
     region_id: Id | float | None = None
     generator: str | None = None
 
@@ -90,8 +96,11 @@ class DirectRow(Struct):
     """A row of `questions` in a direct benchmark. Source: PerceptionBench, the data set."""
 
     index: Id
-    problem: str
-    answer: str | int | float | dict[str, Any] | None
+    problem: Annotated[str, Meta(description="a text, with <|image_N|> where a picture stands")]
+    answer: Annotated[
+        str | int | float | dict[str, Any] | None,
+        Meta(description="a text, a number, or {answer: text}"),
+    ]
     image: Raw = Raw(b"null")
     hint: str | None = None
     error_category: str | None = None
@@ -111,9 +120,9 @@ class RubricRow(Struct):
     """A row of `rubrics`. Source: PerceptionRubrics, the data set."""
 
     id: Id
-    image: Raw
-    must_right: list[str | RubricText]
-    easy_wrong: list[str | RubricText]
+    image: _Picture
+    must_right: Annotated[list[str | RubricText], _Statements]
+    easy_wrong: Annotated[list[str | RubricText], _Statements]
     category: str | None = None
     golden_caption: str | None = None
 
@@ -151,16 +160,20 @@ def question_faults(row: QuestionRow) -> Iterator[Fault]:
     if was_read(row.options):
         yield from option_faults(row.options)
     if was_read(row.answer) and (row.answer not in LETTERS or len(row.answer) != 1):
-        yield Fault("answer", f"expected one letter A to D, found {row.answer!r}")
+        hint = "write the letter of the right option, not its text"
+        yield Fault("answer", f"expected one letter A to D, found {row.answer!r}", hint)
 
 
 def option_faults(options: list[str]) -> Iterator[Fault]:
     """What is wrong with the options of a question."""
     if len(options) != len(LETTERS):
-        yield Fault("options", f"expected 4 options, found {len(options)}")
+        hint = "E, which abstains, is not among them: the judge's prompt adds it"
+        yield Fault("options", f"expected 4 options, found {len(options)}", hint)
     for number, option in enumerate(options, 1):
         if not option.strip():
-            yield Fault("options", f"option {number} is empty")
+            yield Fault(
+                "options", f"option {number} is empty", "write all four, or leave the row out"
+            )
 
 
 def twin_faults(row: QuestionRow) -> Iterator[Fault]:
@@ -176,7 +189,8 @@ def twin_faults(row: QuestionRow) -> Iterator[Fault]:
         if twin != letter and option.strip():
             right = row.answer in (twin, letter)
             what = "the right answer is also another option" if right else "two options are equal"
-            yield Fault("options", f"{what}: {twin} and {letter} are both {option.strip()!r}")
+            both = f"{twin} and {letter} are both {option.strip()!r}"
+            yield Fault("options", f"{what}: {both}", "no two options may say the same")
 
 
 def letter_faults(row: QuestionRow) -> Iterator[Fault]:
@@ -205,11 +219,14 @@ def region_faults(row: RegionRow) -> Iterator[Fault]:
     if not was_read(row.bbox):
         return
     if len(row.bbox) != 4:
-        yield Fault("bbox", f"expected [ymin, xmin, ymax, xmax], found {len(row.bbox)} numbers")
+        hint = "edges are in thousandths of the upright picture"
+        found = f"found {len(row.bbox)} numbers"
+        yield Fault("bbox", f"expected [ymin, xmin, ymax, xmax], {found}", hint)
         return
     ymin, xmin, ymax, xmax = row.bbox
     if not all(0 <= edge <= 1000 for edge in row.bbox):
-        yield Fault("bbox", f"expected edges from 0 to 1000, found {row.bbox}")
+        hint = "edges are in thousandths of the upright picture's height and width, not in pixels"
+        yield Fault("bbox", f"expected edges from 0 to 1000, found {row.bbox}", hint)
     if ymin >= ymax or xmin >= xmax:
         hint = "the order is [ymin, xmin, ymax, xmax]"
         yield Fault("bbox", f"the box is inverted or empty: {row.bbox}", hint)
@@ -325,7 +342,7 @@ def labels_of(value: list[str] | str | None) -> tuple[str, ...]:
 
 def _blank(field: str, value: Any) -> Iterator[Fault]:
     if isinstance(value, str) and not value.strip():
-        yield Fault(field, "the text is empty")
+        yield Fault(field, "the text is empty", "write it, or leave the row out")
 
 
 def _count(number: int, noun: str) -> str:

@@ -13,6 +13,8 @@ from snellen.readers.rows import Row
 from snellen.readers.schemas import Fault, nearest
 from snellen.records import Item, Probe
 
+OWN_ID = "each row needs an id of its own"
+
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
@@ -64,7 +66,7 @@ class Intake:
         slim = replace(row, data=b"")
         before = self._rows.setdefault((field, str(value)), slim)
         if before is not slim:
-            raise row.error(taken(before, value, field=field), field=field)
+            raise row.error(taken(before, value, field=field), field=field, hint=OWN_ID)
 
     def require(self, row: Row, faults: Iterable[Fault]) -> None:
         """Raises: DataError for the first of the faults, if there is one."""
