@@ -158,6 +158,7 @@ def test_a_loop_of_white_space_shrinks() -> None:
     assert clean("True\n" + " \n" * 9 + "x") == "True\n\n\nx"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pieces", [("*\n",), ("*\n", "-\n", "#\n"), (",",), (",", ";", " "), ("my ",), ("my ", "best ")]
 )

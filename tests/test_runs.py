@@ -102,6 +102,7 @@ class TestFaults:
         assert numbers(out) == numbers(undisturbed)
         assert sum(r["tries"] > 1 for r in rows(out, "calls")) > 5
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("form", ["429", "429_date"])
     def test_a_demanded_wait_is_kept_in_both_of_its_forms(
         self, benchmark: Path, out: Path, form: str

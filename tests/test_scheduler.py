@@ -754,6 +754,7 @@ class TestRates:
         drive(client, some(15), requests_per_minute=600)
         assert time.monotonic() - started >= 0.45
 
+    @pytest.mark.slow
     def test_tokens_a_minute_are_kept(self) -> None:
         """A large call is let through and the next waits for its debt."""
         at: list[float] = []
