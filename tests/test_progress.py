@@ -84,8 +84,11 @@ def test_a_run_that_is_over_forecasts_nothing() -> None:
 def test_a_run_goes_on_when_nobody_can_be_told(live: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader of stderr that has gone costs no run its summary."""
 
+    tried: list[str] = []
+
     class Gone(io.StringIO):
         def write(self, text: str, /) -> int:
+            tried.append(text)
             raise BrokenPipeError(32, "Broken pipe")
 
         def isatty(self) -> bool:
@@ -99,6 +102,7 @@ def test_a_run_goes_on_when_nobody_can_be_told(live: bool, monkeypatch: pytest.M
     monkeypatch.setattr(module, "FIRST_PLAIN_S", 0.0)
     monkeypatch.setattr(sys, "stderr", Gone())
     asyncio.run(go())
+    assert any("mini" in str(text) for text in tried)
 
 
 def test_a_name_of_many_lines_stays_on_one() -> None:

@@ -186,6 +186,12 @@ def test_vocabulary_is_the_published_one() -> None:
     assert "MIT License" in folder.joinpath("o200k_base.LICENSE.txt").read_text(encoding="utf-8")
 
 
+def printed_by(program: str) -> str:
+    """What a program prints in a process of its own, which has not loaded the tokenizer."""
+    line, where = [sys.executable, "-c", program], {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(line, env=where, capture_output=True, text=True, check=True).stdout
+
+
 def test_counting_opens_no_connection() -> None:
     """A fresh process counts with every socket forbidden."""
     program = (
@@ -195,14 +201,7 @@ def test_counting_opens_no_connection() -> None:
         "from snellen.tokens import count_tokens\n"
         "print(count_tokens(['A red bus.']))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[4]"
+    assert printed_by(program).strip() == "[4]"
 
 
 def test_a_damaged_vocabulary_is_refused() -> None:
@@ -214,12 +213,6 @@ def test_a_damaged_vocabulary_is_refused() -> None:
         "try: tokens.count_tokens(['A red bus.'])\n"
         "except SnellenError as error: print(error, '|', error.hint)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "o200k_base.classes.json is not the one that was packaged" in done.stdout
-    assert "install snellen again" in done.stdout
+    told = printed_by(program)
+    assert "o200k_base.classes.json is not the one that was packaged" in told
+    assert "install snellen again" in told
