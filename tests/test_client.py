@@ -462,19 +462,24 @@ def test_logprobs_become_choices():
     assert unasked.choices is None
 
 
-def test_models_are_listed():
-    """The model list is read, and its failure is a failure."""
+def listed(url):
+    """What an endpoint's list of models comes to."""
 
-    async def run(url):
+    async def run():
         client = ChatClient(endpoint_at(url))
         try:
             return await client.list_models()
         finally:
             await client.close()
 
+    return asyncio.run(run())
+
+
+def test_models_are_listed():
+    """The model list is read, and its failure is a failure."""
     with FakeServer(behaviour=Behaviour(models=("b", "a"))) as server:
-        assert asyncio.run(run(server.url)) == ("b", "a")
-        failure = asyncio.run(run(server.url + "/other"))
+        assert listed(server.url) == ("b", "a")
+        failure = listed(server.url + "/other")
     assert isinstance(failure, CallFailure)
 
 
@@ -486,15 +491,8 @@ def test_a_list_of_models_that_is_none_is_a_failure(body):
         async def _models(self, http):
             return web.Response(body=body, content_type="application/json")
 
-    async def run(url):
-        client = ChatClient(endpoint_at(url))
-        try:
-            return await client.list_models()
-        finally:
-            await client.close()
-
     with Odd() as server:
-        failure = asyncio.run(run(server.url))
+        failure = listed(server.url)
     assert isinstance(failure, CallFailure)
     assert failure.kind == "bad_reply"
 

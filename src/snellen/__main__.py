@@ -9,7 +9,7 @@ import sys
 import click
 
 from snellen.cli import cli
-from snellen.errors import SnellenError
+from snellen.errors import INTERRUPTED, SnellenError
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Abort:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -27,7 +27,7 @@ def main() -> None:
         complain(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except OSError as error:
         if error.errno is None:
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snellen.engine.interrupts import hand_on
-from snellen.errors import UsageError
+from snellen.errors import INTERRUPTED, UsageError
 from snellen.flows import Given, given_rows
 from snellen.planning import RunRequest, make_plan
 from snellen.protocols import PROTOCOLS
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from snellen.analysis.comparing import Comparison
 
 LOG = logging.getLogger("snellen")
-INTERRUPTED = 130
 Speaker = str | Callable[..., Any]
 Judging = Speaker | Sequence[Speaker]
 

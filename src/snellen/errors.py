@@ -19,6 +19,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C has ended."""
+
 
 class SnellenError(Exception):
     """An expected failure: one line that says what was found, and a hint what to do."""

@@ -17,7 +17,7 @@ from snellen.engine.interrupts import interruptible
 from snellen.engine.meters import Meter
 from snellen.engine.preflight import look_ahead
 from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
-from snellen.errors import EndpointError, RunFolderError, SnellenError
+from snellen.errors import INTERRUPTED, EndpointError, RunFolderError, SnellenError
 from snellen.flows import Flow, match_given
 from snellen.journal import AppendFile, Journal, now, read_rows
 from snellen.media import PictureRules
@@ -487,7 +487,7 @@ def _language_notices(n_probes: int) -> tuple[str, ...]:
 def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) -> int:
     """0 done; 1 hopeless before any verdict; 3 too much unscored or stopped later; 130 Ctrl-C."""
     if scheduler.interrupted and not scheduler.completed:
-        return 130
+        return INTERRUPTED
     error = scheduler.error
     if error is not None:
         hopeless = isinstance(error, EndpointError) and error.kind in {

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snellen.analysis.judging import check_same_items
+from snellen.analysis.naming import named_apart
 from snellen.errors import UsageError
 from snellen.keys import rng_for
 from snellen.results import Run
@@ -114,6 +115,7 @@ def rubric_coverage(
     streams = _streams(runs[0])
     numbers = [_numbers(table, run, streams) for run, table in zip(runs, tables, strict=True)]
     full = np.array([_score(run, table) for run, table in zip(runs, tables, strict=True)])
+    names = [run.name for run in named_apart(runs)]
     points = []
     for share in shares:
         drawn = np.empty((draws, len(runs)))
@@ -121,17 +123,8 @@ def rubric_coverage(
             kept = _draw(streams, share, rng_for(seed, "coverage", str(share), str(draw)))
             for k, (run, table) in enumerate(zip(runs, tables, strict=True)):
                 drawn[draw, k] = _score(run, table.where(kept[numbers[k]]))
-        points.append(_coverage_point(share, drawn, full, _names(runs)))
+        points.append(_coverage_point(share, drawn, full, names))
     return tuple(points)
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-    """The models' names, a number behind those that occur twice."""
-    names = [run.name for run in runs]
-    return [
-        name if names.count(name) == 1 else f"{name} #{names[: k + 1].count(name)}"
-        for k, name in enumerate(names)
-    ]
 
 
 Stream = tuple[str, str]

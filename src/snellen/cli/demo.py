@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from snellen.errors import INTERRUPTED
+
 if TYPE_CHECKING:
     from snellen.analysis.judgecheck import JudgeRow
     from snellen.results import Run
@@ -30,7 +32,7 @@ def command(out: str, *, as_json: bool) -> int:
     replies were written by looking at the pictures: one thorough, one terse, one careless.
     """
     from snellen.cli.printing import print_json, print_table
-    from snellen.cli.run import INTERRUPTED, resume_command
+    from snellen.cli.run import resume_command
     from snellen.tables import fidelity_table, leaderboard
 
     started = time.monotonic()
@@ -59,7 +61,6 @@ def command(out: str, *, as_json: bool) -> int:
 def evaluate(protocol: str, out: Path) -> tuple[list[Run], int]:
     """The three captioners' runs of one protocol, and the worst exit code."""
     from snellen.bundle import CAPTIONERS, bundled_replies
-    from snellen.cli.run import INTERRUPTED
     from snellen.flows import given_rows
     from snellen.planning import RunRequest, make_plan
     from snellen.readers.replies import load_replies

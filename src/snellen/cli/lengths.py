@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from snellen.cli.options import driving_options, judge_options
+from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
     from snellen.runs import Plan
@@ -39,12 +40,11 @@ def command(run: str, **words: Any) -> int:
     """
     from snellen.analysis.lengths import SHARES, length_table, shorten
     from snellen.cli.printing import print_json, print_table
-    from snellen.cli.rejudge import PROTOCOL_WORDS, request_of
-    from snellen.cli.run import INTERRUPTED
+    from snellen.cli.rejudge import OWN_WORDS, request_of
     from snellen.rejudging import rejudge_plan
     from snellen.results import load_run
 
-    words |= dict.fromkeys((*PROTOCOL_WORDS, "judge_check", "judge_system"))
+    words |= dict.fromkeys(OWN_WORDS)
     stored = load_run(run)
     made, code = [], 0
     for share in [s / 100 for s in words["shares"]] or SHARES:

@@ -71,6 +71,14 @@ def driving_options(f: F) -> F:
     )(f)  # fmt: skip
 
 
+judge_system_option = click.option(
+    "--judge-system",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="captionqa: a system message of your own for the judge.",
+)
+
+
 def parse_params(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Body fields from `NAME=JSON` texts; a value that is no JSON is a text.
 

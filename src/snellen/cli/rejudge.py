@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from snellen.cli.options import driving_options, judge_options, parse_params
+from snellen.cli.options import (
+    driving_options,
+    judge_options,
+    judge_system_option,
+    parse_params,
+)
 
 if TYPE_CHECKING:
     from snellen.planning import RunRequest
@@ -20,12 +25,7 @@ if TYPE_CHECKING:
 )
 @click.argument("run", type=click.Path(exists=True, file_okay=False))
 @judge_options
-@click.option(
-    "--judge-system",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="captionqa: a system message of your own for the judge.",
-)
+@judge_system_option
 @click.option("--out", required=True, metavar="DIR", help="The new run folder; again resumes.")
 @click.option(
     "--parser",
@@ -69,6 +69,8 @@ PROTOCOL_WORDS = (
     "parser", "exact_match", "questions_a_call", "decide", "logprobs", "option_seed",
     "one_a_call", "gate_first",
 )  # fmt: skip
+# Options of this command alone; others that make its request have to leave them open.
+OWN_WORDS = (*PROTOCOL_WORDS, "judge_check", "judge_system")
 
 
 def request_of(words: dict[str, Any]) -> RunRequest:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from snellen.cli.options import driving_options, judge_options, parse_params
+from snellen.cli.options import (
+    driving_options,
+    judge_options,
+    judge_system_option,
+    parse_params,
+)
+from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
     from snellen.planning import RunRequest
@@ -21,7 +27,6 @@ if TYPE_CHECKING:
 
 MINI = ("mini-reading", "mini-rubric", "mini-direct")
 SECRETS = ("--api-key", "--judge-key")
-INTERRUPTED = 130
 # So many pictures that cannot be shown are named one by one.
 MOST_TOLD = 10
 # What stands between a URL's scheme and its host, and values of its query that may be keys.
@@ -58,12 +63,7 @@ _CREDENTIALS = re.compile(
 )
 @click.option("--replies", metavar="FILE", help="Replies that exist: JSON or JSON-lines.")
 @judge_options
-@click.option(
-    "--judge-system",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="captionqa: a system message of your own for the judge.",
-)
+@judge_system_option
 @click.option("--out", metavar="DIR", help="The run folder; the same one again resumes.")
 @click.option(
     "--limit",
