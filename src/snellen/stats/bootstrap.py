@@ -142,13 +142,19 @@ def intervals(
         np.where(is_rate, np.minimum(high, 1.0), high),
     )
     coarse = is_rate & _coarse(jackknife, errors)
-    even = low.copy(), high.copy()
     for k in map(int, np.flatnonzero(coarse)):
         low[k], high[k] = _coarse_interval(jackknife, k, resampling.level)
-        even[0][k], even[1][k] = _coarse_interval(jackknife, k, resampling.level, is_even=True)
     needs_spread = ~is_rate
-    for k, parts in (differences or {}).items():
-        low[k], high[k] = _difference(jackknife, *even, parts)
+
+    def limits(k: int) -> Limits:
+        ends = low[k], high[k]
+        if coarse[k]:
+            ends = _coarse_interval(jackknife, k, resampling.level, is_even=True)
+        return Limits(ends[0], float(jackknife.estimate[k]), ends[1])
+
+    for k, (first, second) in (differences or {}).items():
+        correlation = _correlation(jackknife.influence[:, [first, second]])
+        low[k], high[k] = difference_limits(limits(first), limits(second), correlation)
         needs_spread[k] = False
     unknown = (needs_spread & ~jackknife.spread) | (jackknife.n_clusters < 2)
     return Intervals(
@@ -553,14 +559,10 @@ def _coarse_interval(
     return _logistic(middle - half), _logistic(middle + near)
 
 
-def _difference(
-    jackknife: _Jackknife, low: Floats, high: Floats, parts: tuple[int, int]
-) -> tuple[float, float]:
-    """The limits of a difference of two rates, from theirs and how their influences correlate."""
-    first, second = (Limits(low[k], jackknife.estimate[k], high[k]) for k in parts)
-    moves = jackknife.influence[:, parts]
+def _correlation(moves: Floats) -> float:
+    """How two metrics move together over samples, from their influences (n, 2); 0 without any."""
     sizes = np.sqrt((moves**2).sum(axis=0)).prod()
-    return difference_limits(first, second, moves.prod(axis=1).sum() / sizes if sizes else 0.0)
+    return float(moves.prod(axis=1).sum() / sizes) if sizes else 0.0
 
 
 def _logistic(x: float) -> float:
