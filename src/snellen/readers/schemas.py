@@ -199,15 +199,17 @@ def letter_faults(row: QuestionRow) -> Iterator[Fault]:
         yield Fault("options", "the options begin with letters", "A to D are put before them")
 
 
+_LETTERED = tuple(re.compile(rf"\s*\(?{letter}[).:]\s*\S") for letter in LETTERS)
+
+
 def are_lettered(options: Sequence[str]) -> bool:
     """Whether four options begin with their own letters.
 
     >>> are_lettered(["A. red", "B. blue", "C. green", "D. grey"])
     True
     """
-    pairs = zip(LETTERS, options, strict=False)
     return len(options) == len(LETTERS) and all(
-        re.match(rf"\s*\(?{letter}[).:]\s*\S", option) for letter, option in pairs
+        own.match(option) for own, option in zip(_LETTERED, options, strict=True)
     )
 
 
