@@ -30,7 +30,7 @@ DOMAINS = tuple(f"domain {k}" for k in range(20))
 
 def write_runs(folder: Path, words: argparse.Namespace) -> None:
     """Writes the run folders: the same items, each captioner with its own verdicts."""
-    from snellen.results import Party, RunSpec
+    from snellen.runs.spec import Party, RunSpec
 
     items = _items(words.images, words.questions)
     lines = b"".join(msgspec.json.encode(item) + b"\n" for item in items)

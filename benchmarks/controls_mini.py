@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 
 import snellen
-from snellen.analysis.controls import Controlled, controls_table
-from snellen.bundle import bundled_replies
+from snellen.readers.mini import bundled_replies
 from snellen.readers.replies import load_replies
-from snellen.tables import to_markdown
+from snellen.studies.controls import Controlled, controls_table
+from snellen.tables.writers import to_markdown
 
 PAGE = Path(__file__).parents[1] / "docs/concepts/controls.md"
 BEGIN, END = "<!-- made by benchmarks/controls_mini.py -->\n", "<!-- end -->"

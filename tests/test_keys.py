@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.worlds.engine_world import environment
 
-from engine_world import environment
 from snellen.keys import (
     address,
     digest,

@@ -14,36 +14,35 @@ SOURCE = Path(__file__).parents[1] / "src" / "snellen"
 FLOORS: tuple[tuple[str, ...], ...] = (
     # 0 ground: pure; the standard library, msgspec and numpy
     (
-        "errors", "records", "version", "keys", "templates", "sniff", "tallies", "flows",
-        "replies", "stats",
+        "errors", "records", "version", "keys", "templates", "tokens", "flows", "metrics",
+        "schemas", "replies", "stats",
     ),
-    # 1 flows: protocols (and builders) without I/O, with their tallies and metrics
+    # 1 flows: protocols and builders without I/O
     ("protocols", "builders"),
     # 2 input and output: each file owns one foreign library
-    ("settings", "media", "tokens", "journal", "cache", "client", "embedded", "readers", "bundle"),
-    # 3 drive: runs, and what is computed from finished ones
-    (
-        "engine", "results", "summaries", "swapping", "runs", "planning", "rejudging", "exchange",
-        "tables", "analysis",
-    ),
-    # 4 show
-    ("figures", "plots", "report", "api", "cli", "__init__", "__main__"),
+    ("settings", "pictures", "readers", "endpoints", "embedded"),
+    # 3 drive: calls, runs, and the files of other tools
+    ("engine", "runs", "interchange"),
+    # 4 questions asked of finished runs
+    ("tables", "comparisons", "judges", "studies"),
+    # 5 show
+    ("figures", "report", "web", "api", "cli", "__init__", "__main__"),
 )  # fmt: skip
 # Only the root of the package knows names of all floors, and imports them when they are used.
 PURE = {"numpy", "msgspec"}
 # The one file, or folder, that may import a heavy library.
 OWNERS = {
-    "aiohttp": {"client"},
+    "aiohttp": {"endpoints"},
     "onnxruntime": {"embedded"},
-    "matplotlib": {"figures", "plots"},
+    "matplotlib": {"figures"},
     "pyarrow": {"readers"},
     "datasets": {"readers"},
     "modelscope": {"readers"},
-    "sacrebleu": {"analysis"},
-    "rouge_score": {"analysis"},
-    "nltk": {"analysis"},
+    "sacrebleu": {"studies"},
+    "rouge_score": {"studies"},
+    "nltk": {"studies"},
     "click": {"cli", "__main__"},
-    "sqlite3": {"cache"},
+    "sqlite3": {"engine"},
 }
 
 
@@ -113,6 +112,17 @@ def test_no_circle() -> None:
 
     for name in set(MODULES) - {"__init__"}:
         visit(name, ())
+
+
+def test_no_two_packages_import_each_other() -> None:
+    """Between two packages all arrows point the same way."""
+    arrows = {
+        (name.partition(".")[0], other.partition(".")[0])
+        for name, path in MODULES.items()
+        if name != "__init__"
+        for other in own(path)
+    }
+    assert {(a, b) for a, b in arrows if a < b and (b, a) in arrows} == set()
 
 
 @pytest.mark.parametrize("name", sorted(n for n in MODULES if floor_of(n) == 0))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from snellen.version import __version__
 
 if TYPE_CHECKING:
-    from snellen.analysis.comparing import Comparison
     from snellen.api import (
         compare,
         compare_async,
@@ -21,19 +20,20 @@ if TYPE_CHECKING:
         score_captions,
         score_captions_async,
     )
+    from snellen.comparisons.comparing import Comparison
     from snellen.errors import SnellenError
     from snellen.readers import load_benchmark
-    from snellen.results import Run, load_run
+    from snellen.runs.folder import Run, load_run
 
 
 _HOMES = {
-    "Comparison": "snellen.analysis.comparing",
-    "Run": "snellen.results",
+    "Comparison": "snellen.comparisons.comparing",
+    "Run": "snellen.runs.folder",
     "SnellenError": "snellen.errors",
     "compare": "snellen.api",
     "compare_async": "snellen.api",
     "load_benchmark": "snellen.readers",
-    "load_run": "snellen.results",
+    "load_run": "snellen.runs.folder",
     "load_run_async": "snellen.api",
     "run": "snellen.api",
     "run_async": "snellen.api",

@@ -10,18 +10,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from snellen.engine.interrupts import hand_on
+from snellen.engine.signals import hand_on
 from snellen.errors import INTERRUPTED, UsageError
 from snellen.flows import Given, given_rows
-from snellen.planning import RunRequest, make_plan
 from snellen.protocols import PROTOCOLS
 from snellen.readers import LoadOptions
-from snellen.readers.schemas import nearest
-from snellen.results import Run, load_run
-from snellen.runs import Finished, execute
+from snellen.runs.folder import Run, load_run
+from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.run import Finished, execute
+from snellen.schemas import nearest
 
 if TYPE_CHECKING:
-    from snellen.analysis.comparing import Comparison
+    from snellen.comparisons.comparing import Comparison
 
 LOG = logging.getLogger("snellen")
 Speaker = str | Callable[..., Any]
@@ -141,7 +141,7 @@ def compare(
         ComparisonError: the runs differ in what makes their difference meaningless; it is named.
         UsageError: there are fewer than two runs, a name is unknown, or a number is out of range.
     """
-    from snellen.analysis import comparing
+    from snellen.comparisons import comparing
     from snellen.stats.bootstrap import Resampling
 
     if not 0.0 < level < 1.0:

@@ -11,8 +11,8 @@ import click
 from snellen.cli.options import judge_options, parse_params
 
 if TYPE_CHECKING:
-    from snellen.analysis.alignment import Alignment, Scores
-    from snellen.results import Run
+    from snellen.runs.folder import Run
+    from snellen.studies.alignment import Alignment, Scores
 
 
 @click.command(
@@ -59,10 +59,10 @@ def command(runs: tuple[str, ...], **words: Any) -> None:
     coefficient with an interval and a permutation p value. With few models the intervals are wide:
     five models at r = 0.916 leave 0.17 to 0.99.
     """
-    from snellen import tables
-    from snellen.analysis import alignment
     from snellen.cli.printing import print_json, print_table
-    from snellen.results import find_runs, load_run
+    from snellen.runs.folder import find_runs, load_run
+    from snellen.studies import alignment
+    from snellen.tables.writers import to_markdown
 
     _check_words(words)
     loaded = [load_run(path) for path in find_runs(runs)]
@@ -75,7 +75,7 @@ def command(runs: tuple[str, ...], **words: Any) -> None:
     if words["as_json"]:
         print_json(found)
         return
-    put = (lambda t: click.echo(tables.to_markdown(t))) if words["markdown"] else print_table
+    put = (lambda t: click.echo(to_markdown(t))) if words["markdown"] else print_table
     put(alignment.alignment_table(found))
     put(alignment.scores_table(found))
 
@@ -99,8 +99,8 @@ def draw(found: Alignment, metrics: Sequence[str], folder: str) -> None:
     """Writes a scatter of each metric against the ratings."""
     from pathlib import Path
 
+    from snellen.figures.selection import write_charts
     from snellen.figures.study_charts import alignment_chart
-    from snellen.plots import write_charts
 
     charts = [alignment_chart(found, name) for name in metrics]
     for file in write_charts(charts, Path(folder)):
@@ -109,9 +109,9 @@ def draw(found: Alignment, metrics: Sequence[str], folder: str) -> None:
 
 def rival_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, Scores]:
     """What the protocol's own metrics are measured against: overlap, and a one-to-ten judge."""
-    from snellen.analysis import alignment
-    from snellen.analysis.overlap import MEASURES
     from snellen.errors import MissingExtraError
+    from snellen.studies import alignment
+    from snellen.studies.overlap import MEASURES
 
     more: dict[str, Scores] = {}
     if words["overlap"] and all(alignment.golden_pairs(run) for run in runs):
@@ -129,11 +129,11 @@ def rival_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, Scores
 
 async def scalar_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, float]:
     """The mean rating of each run by the one-to-ten judge, NaN where it gave none."""
-    from snellen.analysis.scalar import rate_run
-    from snellen.cache import ResponseCache
+    from snellen.engine.cache import ResponseCache
     from snellen.errors import UsageError
-    from snellen.planning import EMBEDDED, RunRequest, bind_judge
-    from snellen.rejudging import stored_benchmark
+    from snellen.judges.scalar import rate_run
+    from snellen.runs.plan import EMBEDDED, RunRequest, bind_judge
+    from snellen.runs.rejudge import stored_benchmark
     from snellen.settings import cache_folder, load_settings
 
     if words["judge"] in ("", EMBEDDED):

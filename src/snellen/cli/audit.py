@@ -14,9 +14,9 @@ from snellen.cli.options import driving_options, judge_options, parse_params
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from snellen.analysis.audits import Audit, AuditRow
-    from snellen.results import Run
-    from snellen.tables import Table
+    from snellen.judges.audit import Audit, AuditRow
+    from snellen.runs.folder import Run
+    from snellen.tables.table import Table
 
 
 @click.command(
@@ -37,9 +37,9 @@ def command(run: str, **words: Any) -> int:
     question, the options, the reply and what the judge said; `truth` takes what it should have
     said: a letter, or true or false. With --judge a stronger judge fills what is empty.
     """
-    from snellen.analysis.audits import evaluate_audit, write_audit
     from snellen.cli.printing import print_json, print_table
-    from snellen.results import load_run
+    from snellen.judges.audit import evaluate_audit, write_audit
+    from snellen.runs.folder import load_run
 
     loaded = load_run(run)
     rows = _rows(loaded, words)
@@ -64,8 +64,8 @@ def command(run: str, **words: Any) -> int:
 
 
 def _rows(run: Run, words: dict[str, Any]) -> list[AuditRow]:
-    from snellen.analysis.audits import read_audit, sample_audit
     from snellen.errors import UsageError
+    from snellen.judges.audit import read_audit, sample_audit
 
     if words["filled"] and words["sample"]:
         raise UsageError("--sample and --read exclude each other", hint="give one of them")
@@ -82,8 +82,8 @@ def _rows(run: Run, words: dict[str, Any]) -> list[AuditRow]:
 
 def _spare_truths(run: Run, out: str | None) -> None:
     """Refuses to write a new sample over a file in which somebody has filled truths."""
-    from snellen.analysis.audits import read_audit
     from snellen.errors import UsageError
+    from snellen.judges.audit import read_audit
 
     if not out or not Path(out).exists():
         return
@@ -96,8 +96,8 @@ def _spare_truths(run: Run, out: str | None) -> None:
 
 
 def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRow]:
-    from snellen.analysis.auditing import fill_with_judge
-    from snellen.planning import RunRequest
+    from snellen.judges.second_judge import fill_with_judge
+    from snellen.runs.plan import RunRequest
 
     request = RunRequest(
         "",
@@ -127,7 +127,7 @@ def _left_empty(rows: Sequence[AuditRow], found: Audit) -> Iterator[str]:
 def audit_table(run: Run, found: Audit) -> Table:
     """Raw and corrected scores, with what the audit found of the judge."""
     from snellen.stats.correction import Corrected, Trials
-    from snellen.tables import Table, title_of
+    from snellen.tables.table import Table, title_of
 
     def interval(one: Corrected | None) -> str:
         if one is None or math.isnan(one.estimate):

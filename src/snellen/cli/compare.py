@@ -10,8 +10,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from snellen.analysis.comparing import Comparison
-    from snellen.tables import Table
+    from snellen.comparisons.comparing import Comparison
+    from snellen.tables.table import Table
 
 WORSE = 4
 
@@ -80,8 +80,8 @@ def command(**words: Any) -> int:
 
 
 def _compared(words: dict[str, Any]) -> Comparison:
-    from snellen.analysis.comparing import compare
-    from snellen.results import find_runs, load_run
+    from snellen.comparisons.comparing import compare
+    from snellen.runs.folder import find_runs, load_run
     from snellen.stats.bootstrap import Resampling
 
     # Rows by the hundred thousand are read and none is a part of a cycle.
@@ -99,12 +99,12 @@ def _compared(words: dict[str, Any]) -> Comparison:
 
 
 def _show(comparison: Comparison, words: dict[str, Any]) -> None:
-    from snellen import tables
-    from snellen.analysis import comparison_tables
     from snellen.cli.printing import print_table
+    from snellen.tables import comparison as tables
+    from snellen.tables.writers import to_markdown
 
-    put = (lambda t: click.echo(tables.to_markdown(t))) if words["markdown"] else print_table
-    for line in comparison_tables.change_lines(comparison):
+    put = (lambda t: click.echo(to_markdown(t))) if words["markdown"] else print_table
+    for line in tables.change_lines(comparison):
         click.echo(line)
     for table in _tables(comparison, words):
         put(table)
@@ -114,8 +114,8 @@ def _show(comparison: Comparison, words: dict[str, Any]) -> None:
 
 
 def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
-    from snellen.analysis import comparison_tables
     from snellen.errors import UsageError
+    from snellen.tables import comparison as tables
 
     available = dict.fromkeys(d for metric in comparison.metrics for d in metric.pairs[0].by)
     for dimension in words["dimensions"]:
@@ -124,16 +124,16 @@ def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
                 f"these runs have no dimension `{dimension}`",
                 hint=f"there are: {', '.join(available) or 'none'}",
             )
-    yield from comparison_tables.tables_of(comparison)
+    yield from tables.tables_of(comparison)
     for dimension in words["dimensions"]:
-        yield from comparison_tables.breakdown_tables(comparison, dimension)
+        yield from tables.breakdown_tables(comparison, dimension)
     if words["flips"]:
-        yield from comparison_tables.flip_tables(comparison, words["flips"])
+        yield from tables.flip_tables(comparison, words["flips"])
 
 
 def _verdict(comparison: Comparison, words: dict[str, Any]) -> int:
     """The exit code: 4 where the last run is worse than the first by more than the margin."""
-    from snellen.analysis.comparing import is_worse
+    from snellen.comparisons.comparing import is_worse
 
     metric = words["fail_if_worse"]
     if not metric:

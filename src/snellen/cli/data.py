@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from snellen.readers.info import BenchmarkInfo
+    from snellen.readers.statistics import BenchmarkInfo
 
 
 @click.group("data", epilog="Example: snellen data check my-benchmark/")
@@ -21,7 +21,7 @@ def list_benchmarks(*, as_json: bool) -> None:
     """List the known benchmarks."""
     from snellen.cli.printing import print_json, print_table
     from snellen.readers import known
-    from snellen.tables import Table
+    from snellen.tables.table import Table
 
     entries = known()
     if as_json:
@@ -48,9 +48,9 @@ def describe(benchmark: str, data: str | None, *, as_json: bool) -> None:
     """Print a benchmark's statistics and its licence; bad rows are left out and counted."""
     from snellen.cli.printing import legible, print_json, print_table
     from snellen.readers import LoadOptions, load_benchmark
-    from snellen.readers.info import info
+    from snellen.readers.statistics import info
     from snellen.settings import cache_folder
-    from snellen.tables import info_tables
+    from snellen.tables.benchmark import info_tables
 
     options = LoadOptions(cache=str(cache_folder()), on_bad_row="skip")
     found = info(load_benchmark(benchmark, data, options=options))
@@ -79,14 +79,14 @@ def _head(found: BenchmarkInfo) -> list[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def check(benchmark: str, data: str | None, *, as_json: bool) -> int:
     """Name every bad row of a benchmark: file, row, field, what was expected."""
-    from snellen import media
     from snellen.cli.printing import legible, print_json
+    from snellen.pictures import prepare
     from snellen.readers import LoadOptions
     from snellen.readers.checks import check_benchmark
     from snellen.settings import cache_folder
 
     options = LoadOptions(cache=str(cache_folder()))
-    problems = check_benchmark(benchmark, data, look=media.open_upright, options=options)
+    problems = check_benchmark(benchmark, data, look=prepare.open_upright, options=options)
     if as_json:
         print_json(problems)
     else:

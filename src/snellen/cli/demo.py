@@ -13,8 +13,8 @@ import click
 from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
-    from snellen.analysis.judgecheck import JudgeRow
-    from snellen.results import Run
+    from snellen.judges.labelled import JudgeRow
+    from snellen.runs.folder import Run
 
 _OPENING = """\
 Three captioners describe 15 pictures and answer 55 questions about them.
@@ -33,7 +33,8 @@ def command(out: str, *, as_json: bool) -> int:
     """
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.run import resume_command
-    from snellen.tables import fidelity_table, leaderboard
+    from snellen.judges.fidelity import fidelity_table
+    from snellen.tables.runs import leaderboard
 
     started = time.monotonic()
     click.echo(_OPENING, err=as_json)
@@ -60,12 +61,12 @@ def command(out: str, *, as_json: bool) -> int:
 
 def evaluate(protocol: str, out: Path) -> tuple[list[Run], int]:
     """The three captioners' runs of one protocol, and the worst exit code."""
-    from snellen.bundle import CAPTIONERS, bundled_replies
     from snellen.flows import given_rows
-    from snellen.planning import RunRequest, make_plan
+    from snellen.readers.mini import CAPTIONERS, bundled_replies
     from snellen.readers.replies import load_replies
-    from snellen.results import load_run
-    from snellen.runs import execute
+    from snellen.runs.folder import load_run
+    from snellen.runs.plan import RunRequest, make_plan
+    from snellen.runs.run import execute
 
     runs, worst = [], 0
     for captioner in CAPTIONERS:
@@ -93,9 +94,9 @@ def start_anew_if_outdated(folder: str | Path, benchmark: str) -> None:
     """Removes a demo run that another version of the judge or the benchmark has made."""
     import shutil
 
-    from snellen.planning import embedded_judge
     from snellen.readers import load_benchmark
-    from snellen.results import read_spec
+    from snellen.runs.folder import read_spec
+    from snellen.runs.plan import embedded_judge
 
     path = Path(folder)
     if not (path / "run.json").exists():
@@ -112,11 +113,11 @@ def measured_once(file: Path) -> list[JudgeRow]:
     """The embedded judge's measurement, kept in a file for as long as judge and material stay."""
     import msgspec
 
-    from snellen.analysis.judgecheck import JudgeRow, measure
-    from snellen.bundle import MINI
+    from snellen.judges.labelled import JudgeRow, measure
     from snellen.keys import digest
-    from snellen.planning import embedded_judge
-    from snellen.results import write_json
+    from snellen.readers.mini import MINI
+    from snellen.runs.folder import write_json
+    from snellen.runs.plan import embedded_judge
 
     judge = embedded_judge()
     material = sorted(MINI.rglob("*.jsonl"))

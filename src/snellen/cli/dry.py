@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from snellen.engine.journal import CallRow, read_rows
 from snellen.engine.pacing import cost_usd
 from snellen.flows import run_by_hand
-from snellen.journal import CallRow, read_rows
 from snellen.keys import address
 from snellen.protocols import PROTOCOLS
 from snellen.protocols.rubric import EASY_WRONG, MUST_RIGHT
 from snellen.records import Answer, GradeTask, Image, Reply, Request, RubricTask, Usage
-from snellen.runs import work
+from snellen.runs.run import work
 
 if TYPE_CHECKING:
-    from snellen.runs import Plan
+    from snellen.runs.run import Plan
 
 # What a reply is taken to be where none exists yet.
 ASSUMED_CAPTION_WORDS = 330
@@ -131,7 +131,7 @@ def assumed_reply(request: Request) -> Reply:
 def print_forecast(plan: Plan, *, as_json: bool) -> int:
     """Prints the forecast of a plan; the exit code is 0."""
     from snellen.cli.printing import print_json, print_table
-    from snellen.tables import Table
+    from snellen.tables.table import Table
 
     found = estimate(plan)
     if as_json:

@@ -19,7 +19,7 @@ def command(
 ) -> int:
     """Say whether an endpoint answers, sees pictures, thinks, and gives log-probabilities."""
     from snellen.cli.printing import print_json
-    from snellen.client.probing import probe_endpoint
+    from snellen.endpoints.capabilities import probe_endpoint
     from snellen.settings import EndpointWish, endpoint_of, load_settings
 
     wish = EndpointWish(model, url, key=api_key, key_env=api_key_env)

@@ -21,8 +21,8 @@ def command(format_name: str, run: str, *, out: str, as_json: bool) -> None:
     caption file, JSON {id: caption}. replies: JSON {id: text} of any run, for --replies.
     """
     from snellen.cli.printing import print_json
-    from snellen.exchange import export_run
-    from snellen.results import load_run
+    from snellen.interchange.files import export_run
+    from snellen.runs.folder import load_run
 
     done = export_run(format_name, load_run(run), out)
     for notice in done.notices:

@@ -22,7 +22,7 @@ def command(format_name: str, path: str, *, out: str, as_json: bool) -> None:
     captionqa: a caption file, JSON {id: caption}.
     """
     from snellen.cli.printing import print_json
-    from snellen.exchange import import_replies
+    from snellen.interchange.files import import_replies
 
     done = import_replies(format_name, path, out)
     if done.n_null:

@@ -12,9 +12,9 @@ import click
 from snellen.cli.options import driving_options, judge_options, parse_params
 
 if TYPE_CHECKING:
-    from snellen.analysis.checking import JudgeCheck
-    from snellen.analysis.checkruns import CheckWish, Stopped
-    from snellen.planning import RunRequest
+    from snellen.judges.check_runs import CheckWish, Stopped
+    from snellen.runs.judge_errors import JudgeCheck
+    from snellen.runs.plan import RunRequest
 
 
 @click.command(
@@ -57,10 +57,10 @@ def command(**words: Any) -> int:
     captions written from facts that are stated, left out, changed or negated at known rates. The
     judge gets the requests that a run would send.
     """
-    from snellen.analysis.checkruns import Stopped, check_judge
-    from snellen.analysis.checktables import check_tables
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.progress import Progress
+    from snellen.judges.check_runs import Stopped, check_judge
+    from snellen.judges.check_tables import check_tables
 
     request, wish = request_of(words), wish_of(words)
     if words["dry_run"]:
@@ -80,7 +80,7 @@ def command(**words: Any) -> int:
 
 def request_of(words: dict[str, Any]) -> RunRequest:
     """The judge and how it is driven, as a request for runs."""
-    from snellen.planning import RunRequest
+    from snellen.runs.plan import RunRequest
 
     return RunRequest(
         "",
@@ -99,7 +99,7 @@ def request_of(words: dict[str, Any]) -> RunRequest:
 
 def wish_of(words: dict[str, Any]) -> CheckWish:
     """What the judge is checked on."""
-    from snellen.analysis.checkruns import PROTOCOLS, CheckWish
+    from snellen.judges.check_runs import PROTOCOLS, CheckWish
 
     embedded = words["judge"] == "embedded"
     names = words["judge"] if isinstance(words["judge"], str) else "+".join(words["judge"])
@@ -137,8 +137,8 @@ def _stopped(found: Stopped) -> int:
 
 
 def _forecast(request: RunRequest, wish: CheckWish, *, as_json: bool) -> int:
-    from snellen.analysis.checkruns import plans
     from snellen.cli.dry import print_forecast
+    from snellen.judges.check_runs import plans
 
     for plan in plans(request, wish):
         print_forecast(plan, as_json=as_json)

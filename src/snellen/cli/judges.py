@@ -16,16 +16,16 @@ def command(runs: tuple[str, ...], *, metric: str, as_json: bool, markdown: bool
     RUNS are runs of one benchmark, each model's under two judges or more; `snellen rejudge` makes
     them. Runs whose items or replies differ are refused.
     """
-    from snellen import tables
-    from snellen.analysis import judging
     from snellen.cli.printing import print_json, print_table
-    from snellen.results import find_runs, load_run
+    from snellen.judges import reliability
+    from snellen.runs.folder import find_runs, load_run
+    from snellen.tables.writers import to_markdown
 
-    study = judging.study_judges([load_run(path) for path in find_runs(runs)], metric=metric)
+    study = reliability.study_judges([load_run(path) for path in find_runs(runs)], metric=metric)
     if as_json:
         print_json(study)
         return
-    put = (lambda t: click.echo(tables.to_markdown(t))) if markdown else print_table
-    put(judging.scores_table(study))
-    put(judging.pairs_table(study))
-    put(judging.abstentions_table(study))
+    put = (lambda t: click.echo(to_markdown(t))) if markdown else print_table
+    put(reliability.scores_table(study))
+    put(reliability.pairs_table(study))
+    put(reliability.abstentions_table(study))

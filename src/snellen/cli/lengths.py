@@ -13,7 +13,7 @@ from snellen.cli.options import driving_options, judge_options
 from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
-    from snellen.runs import Plan
+    from snellen.runs.run import Plan
 
 
 @click.command(
@@ -38,11 +38,11 @@ def command(run: str, **words: Any) -> int:
 
     Prints coverage and effective accuracy against caption length.
     """
-    from snellen.analysis.lengths import SHARES, length_table, shorten
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.rejudge import OWN_WORDS, request_of
-    from snellen.rejudging import rejudge_plan
-    from snellen.results import load_run
+    from snellen.runs.folder import load_run
+    from snellen.runs.rejudge import rejudge_plan
+    from snellen.studies.lengths import SHARES, length_table, shorten
 
     words |= dict.fromkeys(OWN_WORDS)
     stored = load_run(run)
@@ -66,7 +66,7 @@ def _drive(plan: Plan, words: dict[str, Any]) -> int:
     """Judges one length; its own table is printed only where something went wrong."""
     from snellen.cli.progress import Progress
     from snellen.cli.run import run_plan, show_finished
-    from snellen.runs import execute
+    from snellen.runs.run import execute
 
     if words["dry_run"]:
         return run_plan(plan, words)

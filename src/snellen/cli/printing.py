@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from snellen.tables import Table
+from snellen.tables.table import Table
 
 PLAIN_WIDTH = 160
 # Longer cells than this are words, which may be folded; shorter ones are names and numbers.

@@ -17,7 +17,7 @@ from typing import TextIO
 import click
 
 from snellen.cli.printing import cut, legible
-from snellen.engine.meters import Meter, RoleMeter
+from snellen.engine.counters import Meter, RoleMeter
 
 LIVE_EVERY_S = 0.25
 FIRST_PLAIN_S = 2.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from snellen.results import Run
-    from snellen.tables import Table
+    from snellen.runs.folder import Run
+    from snellen.tables.table import Table
 
 
 def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Table]:
@@ -16,16 +16,17 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
     Controls, repeats and generators are shown wherever the runs allow; `wanted` asks for
     `diagnose`, `provider` and `published`.
     """
-    from snellen.analysis import controls, naming, providers, published
+    from snellen.runs import naming
+    from snellen.studies import controls, providers, published
 
     own = naming.named_apart([run for run in runs if not controls.control_of(run)])
     if runs[0].spec.protocol == "reading":
         yield from _control_tables(runs)
         yield from _question_tables(own, diagnose=wanted["diagnose"])
     if runs[0].spec.protocol == "direct":
-        from snellen.analysis import steadiness
+        from snellen.studies import repeats
 
-        yield from steadiness.direct_tables(runs)
+        yield from repeats.direct_tables(runs)
     if wanted["provider"]:
         yield providers.provider_table(own or naming.named_apart(runs))
     if wanted["published"]:
@@ -33,7 +34,7 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
 
 
 def _control_tables(runs: Sequence[Run]) -> Iterator[Table]:
-    from snellen.analysis import controls
+    from snellen.studies import controls
 
     for case in controls.find_controlled(runs):
         yield controls.controls_table(case)
@@ -43,7 +44,7 @@ def _control_tables(runs: Sequence[Run]) -> Iterator[Table]:
 
 
 def _question_tables(runs: Sequence[Run], *, diagnose: bool) -> Iterator[Table]:
-    from snellen.analysis import diagnosis, neutrality
+    from snellen.studies import diagnosis, neutrality
 
     alike = bool(runs) and all(run.spec.items == runs[0].spec.items for run in runs)
     if len(runs) > 1 and alike:

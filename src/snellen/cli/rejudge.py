@@ -15,7 +15,7 @@ from snellen.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from snellen.planning import RunRequest
+    from snellen.runs.plan import RunRequest
 
 
 @click.command(
@@ -55,8 +55,8 @@ def command(run: str, **words: Any) -> int:
     option says otherwise. The data set is not needed.
     """
     from snellen.cli.run import run_plan
-    from snellen.rejudging import rejudge_plan
-    from snellen.results import load_run
+    from snellen.runs.folder import load_run
+    from snellen.runs.rejudge import rejudge_plan
 
     stored = load_run(run)
     source = click.get_current_context().get_parameter_source("reasks")
@@ -75,7 +75,7 @@ OWN_WORDS = (*PROTOCOL_WORDS, "judge_check", "judge_system")
 
 def request_of(words: dict[str, Any]) -> RunRequest:
     """What the command's options ask for; what belongs to the model comes from the run."""
-    from snellen.planning import RunRequest
+    from snellen.runs.plan import RunRequest
 
     return RunRequest(
         "",

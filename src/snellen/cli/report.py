@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Write one self-contained HTML page: tables, figures, failures with pictures."""
     from snellen.report.page import ReportOptions, bundled_regions, regions_of, write_report
-    from snellen.results import find_runs, load_run
+    from snellen.runs.folder import find_runs, load_run
 
     loaded = [load_run(path) for path in find_runs(runs)]
     regions = regions_of(data) if data is not None else bundled_regions(loaded)

@@ -22,8 +22,8 @@ from snellen.cli.options import (
 from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
-    from snellen.planning import RunRequest
-    from snellen.runs import Finished, Plan
+    from snellen.runs.plan import RunRequest
+    from snellen.runs.run import Finished, Plan
 
 MINI = ("mini-reading", "mini-rubric", "mini-direct")
 SECRETS = ("--api-key", "--judge-key")
@@ -226,8 +226,8 @@ def request_of(
     words: dict[str, Any], benchmark: str, *, model: str, prompt: str | None, out: Path
 ) -> RunRequest:
     """The request of one run."""
-    from snellen.planning import RunRequest
     from snellen.readers import LoadOptions
+    from snellen.runs.plan import RunRequest
 
     params = parse_params(words["params"])
     if words["detail"]:
@@ -287,8 +287,8 @@ def given_replies(path: str | None, benchmark: str) -> tuple[str, Any]:
     """The name and the rows of replies that exist; a bundled captioner's name serves `mini`."""
     if path is None:
         return "", None
-    from snellen.bundle import bundled_replies
     from snellen.flows import given_rows
+    from snellen.readers.mini import bundled_replies
     from snellen.readers.replies import read_replies
 
     source: Path | None = Path(path)
@@ -302,7 +302,7 @@ def given_replies(path: str | None, benchmark: str) -> tuple[str, Any]:
 
 def run_one(request: RunRequest, words: dict[str, Any]) -> int:
     """Makes one run, prints its table, and says how to go on where it stopped."""
-    from snellen.planning import make_plan
+    from snellen.runs.plan import make_plan
 
     return run_plan(make_plan(request), words)
 
@@ -310,7 +310,7 @@ def run_one(request: RunRequest, words: dict[str, Any]) -> int:
 def run_plan(plan: Plan, words: dict[str, Any]) -> int:
     """Drives a plan as a command does: progress, tables, hints, and the exit code."""
     from snellen.cli.progress import Progress
-    from snellen.runs import execute
+    from snellen.runs.run import execute
 
     _tell_broken(plan)
     if words["dry_run"]:
@@ -352,8 +352,8 @@ def _calm_garbage_collection() -> None:
 def show_finished(finished: Finished, *, as_json: bool) -> None:
     """Prints a finished run: tables to stdout, notices and what to do next to stderr."""
     from snellen.cli.printing import legible, print_json, print_table
-    from snellen.results import load_run
-    from snellen.tables import counts_table, leaderboard
+    from snellen.runs.folder import load_run
+    from snellen.tables.runs import counts_table, leaderboard
 
     for notice in finished.notices:
         click.echo(f"notice: {legible(notice)}", err=True)

@@ -12,8 +12,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from snellen.results import Run
-    from snellen.tables import Table
+    from snellen.runs.folder import Run
+    from snellen.tables.table import Table
 
 
 @click.command(
@@ -54,22 +54,28 @@ def command(
     A run given together with its controls (--control blind, --control swapped) gets a table of
     both, and several models one by the generators of the questions.
     """
-    from snellen import tables
-    from snellen.analysis.checktables import sensitivity_table
-    from snellen.analysis.naming import named_apart
-    from snellen.analysis.paneltables import panel_tables
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.reading_tables import extra_tables
-    from snellen.results import find_runs, load_run
+    from snellen.judges.check_tables import sensitivity_table
+    from snellen.runs.folder import find_runs, load_run
+    from snellen.runs.naming import named_apart
+    from snellen.tables.panel import panel_tables
+    from snellen.tables.runs import (
+        breakdown,
+        counts_table,
+        readings,
+        summary_of,
+    )
+    from snellen.tables.writers import to_markdown
 
     loaded = [load_run(path) for path in find_runs(runs)]
     # Once: the summary of a run that has not ended is computed anew each time.
-    loaded = [replace(run, summary=tables.summary_of(run)) for run in loaded]
+    loaded = [replace(run, summary=summary_of(run)) for run in loaded]
     _require(loaded, dimensions)
     if as_json:
         print_json([run.summary for run in loaded])
         return
-    put = (lambda t: click.echo(tables.to_markdown(t))) if markdown else print_table
+    put = (lambda t: click.echo(to_markdown(t))) if markdown else print_table
 
     def key(run: Run) -> tuple[str, str]:
         return run.spec.benchmark, run.spec.judge.name
@@ -79,16 +85,16 @@ def command(
         shown = named_apart(same)
         put(_leaderboard(shown))
         if len(same) == 1:
-            put(tables.readings(shown[0]))
+            put(readings(shown[0]))
         for run in shown:
             for dimension in dimensions:
-                if dimension in tables.summary_of(run).by:
-                    put(tables.breakdown(run, dimension))
+                if dimension in summary_of(run).by:
+                    put(breakdown(run, dimension))
         for run in shown:
             for table in (*panel_tables(run), sensitivity_table(run)):
                 if table is not None:
                     put(table)
-        put(tables.counts_table(shown))
+        put(counts_table(shown))
         for table in extra_tables(same, wanted):
             put(table)
         if studies:
@@ -101,14 +107,18 @@ def command(
 
 def _leaderboard(runs: Sequence[Run]) -> Table:
     """The leaderboard, with a line for each run that does not belong beside its first."""
-    from snellen import tables
-    from snellen.analysis.comparability import NamedSpec, unlike
+    from snellen.comparisons.comparable import NamedSpec, unlike
+    from snellen.tables.runs import (
+        label_of,
+        leaderboard,
+        ranked,
+    )
 
-    found = tables.leaderboard(runs)
+    found = leaderboard(runs)
     # A control is marked as one; it is meant to differ.
     named = [
-        NamedSpec(tables.label_of(run), run.spec)
-        for run in tables.ranked(runs)
+        NamedSpec(label_of(run), run.spec)
+        for run in ranked(runs)
         if not run.spec.options.get("control")
     ]
     return replace(found, notes=(*found.notes, *unlike(named))) if named else found
@@ -116,47 +126,49 @@ def _leaderboard(runs: Sequence[Run]) -> Table:
 
 def _studies(runs: list[Run], figures: str | None) -> list[Table]:
     """The studies that runs of one benchmark and judge allow; their figure goes to `figures`."""
-    from snellen.analysis import rubric_studies
+    from snellen.studies import rubric
 
     if runs[0].spec.protocol != "rubric":
         return []
-    points = rubric_studies.coverage_of(runs) if figures is not None else ()
+    points = rubric.coverage_of(runs) if figures is not None else ()
     if figures is not None and points:
+        from snellen.figures.selection import write_charts
         from snellen.figures.study_charts import coverage_chart
-        from snellen.plots import write_charts
 
         is_low = any(run.spec.judge.fidelity == "low" for run in runs)
         chart = coverage_chart(points, is_low=is_low)
         for file in write_charts([chart], Path(figures)):
             click.echo(f"figure: {file}", err=True)
-    return rubric_studies.study_tables(runs)
+    return rubric.study_tables(runs)
 
 
 def _judge_studies(runs: list[Run]) -> list[Table]:
     """Judge stability, for each benchmark where several judges read the same models' replies."""
-    from snellen.analysis import judging
     from snellen.errors import ComparisonError
+    from snellen.judges import reliability
 
     found: list[Table] = []
     for name in dict.fromkeys(run.spec.benchmark for run in runs):
         same = [run for run in runs if run.spec.benchmark == name]
-        if not judging.can_compare(same):
+        if not reliability.can_compare(same):
             continue
         try:
-            study = judging.study_judges(same)
+            study = reliability.study_judges(same)
         except ComparisonError as error:
             click.echo(f"notice: judges cannot be compared: {error.message}", err=True)
             continue
-        found += [judging.scores_table(study), judging.pairs_table(study)]
+        found += [reliability.scores_table(study), reliability.pairs_table(study)]
     return found
 
 
 def _require(runs: list[Run], dimensions: tuple[str, ...]) -> None:
     """Raises UsageError for a dimension that none of the runs has."""
-    from snellen import tables
     from snellen.errors import UsageError
+    from snellen.tables.runs import (
+        summary_of,
+    )
 
-    available = dict.fromkeys(name for run in runs for name in tables.summary_of(run).by)
+    available = dict.fromkeys(name for run in runs for name in summary_of(run).by)
     for name in dimensions:
         if name not in available:
             where = str(runs[0].folder) if len(runs) == 1 else f"any of the {len(runs)} runs"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from snellen.client.failures import MAX_RETRY_AFTER_S
+from snellen.endpoints.failures import MAX_RETRY_AFTER_S
 from snellen.errors import SettingsError
 from snellen.records import CallFailure, Image, Request, Usage
 from snellen.settings import Endpoint

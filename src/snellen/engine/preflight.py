@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from snellen.client.http import ChatClient
-from snellen.client.wire import is_listed
-from snellen.engine import stops
+from snellen.endpoints.chat_format import is_listed
+from snellen.endpoints.http import ChatClient
+from snellen.engine import stop_reasons
 from snellen.engine.scheduler import Binding, Scheduler
 from snellen.records import CallFailure
 
@@ -40,7 +40,7 @@ async def look_ahead(bindings: Mapping[str, Binding], scheduler: Scheduler) -> t
         endpoint = binding.endpoint
         if isinstance(answer, CallFailure):
             if answer.status == 401 and not _LIMITED.search(answer.message):
-                scheduler.stop(stops.hopeless(endpoint, answer))
+                scheduler.stop(stop_reasons.hopeless(endpoint, answer))
         elif answer and not is_listed(endpoint.model, answer):
             notices[_not_listed(endpoint.model, endpoint.url, answer)] = None
     return tuple(notices)

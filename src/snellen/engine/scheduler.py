@@ -15,11 +15,10 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Any
 
-from snellen import media
-from snellen.cache import ResponseCache, cache_key
-from snellen.engine import sending, stops
-from snellen.engine.lanes import Binding, Job, Lane, Node, lanes_of
-from snellen.engine.meters import Meter, RoleMeter
+from snellen.engine import sending, stop_reasons
+from snellen.engine.cache import ResponseCache, cache_key
+from snellen.engine.counters import Meter, RoleMeter
+from snellen.engine.journal import CallRow, Journal, now
 from snellen.engine.pacing import (
     Budget,
     RetryPolicy,
@@ -28,10 +27,11 @@ from snellen.engine.pacing import (
     estimate_tokens,
     worst_cost_usd,
 )
+from snellen.engine.queues import Binding, Job, Lane, Node, lanes_of
 from snellen.errors import ImageError, SnellenError
 from snellen.flows import Flow
-from snellen.journal import CallRow, Journal, now
 from snellen.keys import address, request_key
+from snellen.pictures import prepare
 from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Reply, Request
 
 __all__ = ["Binding", "DriveOptions", "Scheduler"]
@@ -88,7 +88,7 @@ class Scheduler:
         self._rng = random.Random(self._options.seed)
         self._lanes = lanes_of(bindings)
         self._params = {role: binding.params for role, binding in bindings.items()}
-        self._streaks = {role: stops.Streak() for role in bindings}
+        self._streaks = {role: stop_reasons.Streak() for role in bindings}
         self._ready: deque[tuple[Node, list[Any] | None]] = deque()
         self._turning = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -242,7 +242,7 @@ class Scheduler:
         if row is None or row.reply is None:
             return False
         if row.key != key:
-            self._stop(stops.changed(row))
+            self._stop(stop_reasons.changed(row))
             return True
         meter = self.meter.roles[request.role]
         meter.replayed += 1
@@ -328,7 +328,7 @@ class Scheduler:
             job.reserved = worst
             return True
         if not self.meter.in_flight:
-            self._stop(stops.out_of_money(self._budget))
+            self._stop(stop_reasons.out_of_money(self._budget))
         return False
 
     def _occupy(self, lane: Lane, job: Job) -> None:
@@ -401,9 +401,9 @@ class Scheduler:
 
     async def _call(self, job: Job) -> Answer:
         try:
-            pictures: Sequence[media.Picture] = ()
+            pictures: Sequence[prepare.Picture] = ()
             if job.n_bytes:
-                pictures = await sending.prepare(job.request, job.binding.rules)
+                pictures = await sending.read_pictures(job.request, job.binding.rules)
             return await job.binding.caller.call(job.request, pictures)
         except ImageError as error:
             return CallFailure("input_error", error.message)
@@ -493,14 +493,14 @@ class Scheduler:
         self.failures[place] = (count + 1, said)
         endpoint = job.binding.endpoint
         if failure.kind in HOPELESS:
-            self._stop(stops.hopeless(endpoint, failure), grace_s=STOP_GRACE_S)
+            self._stop(stop_reasons.hopeless(endpoint, failure), grace_s=STOP_GRACE_S)
         if self._stopping:
             return
         streak = self._streaks[job.request.role]
         streak.grown(failure, job.node.item)
         ceiling = self._lanes[endpoint.url].limit.ceiling
         if streak.is_hopeless(self._options.give_up_after, ceiling):
-            self._stop(stops.all_alike(endpoint, failure, streak), grace_s=STOP_GRACE_S)
+            self._stop(stop_reasons.all_alike(endpoint, failure, streak), grace_s=STOP_GRACE_S)
 
     def _stop(self, error: SnellenError | None = None, *, grace_s: float | None = None) -> None:
         """Starts nothing more; the first error is kept.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from snellen import media
+from snellen.pictures import prepare
 from snellen.records import Image, Request
 
 ASSUMED_FILE_BYTES = 2**19
@@ -24,16 +24,16 @@ def weight(images: Sequence[Image]) -> int:
     return sum(ASSUMED_FILE_BYTES if i.end is None else max(1, i.end - i.start) for i in images)
 
 
-async def prepare(request: Request, rules: media.PictureRules) -> list[media.Picture]:
+async def read_pictures(request: Request, rules: prepare.PictureRules) -> list[prepare.Picture]:
     """The request's pictures, ready to be sent; mending goes to a thread.
 
     Raises:
         ImageError: one of them cannot be sent.
     """
-    pictures: list[media.Picture] = []
+    pictures: list[prepare.Picture] = []
     for image in images_of(request):
-        picture = media.prepare_fast(image, rules)
+        picture = prepare.prepare_fast(image, rules)
         if picture is None:
-            picture = await asyncio.to_thread(media.prepare, image, rules)
+            picture = await asyncio.to_thread(prepare.prepare, image, rules)
         pictures.append(picture)
     return pictures

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from snellen.analysis.reading_notes import committed_answers
 from snellen.figures.style import (
     COLOURS,
     PALE,
@@ -15,7 +14,8 @@ from snellen.figures.style import (
     new_figure,
     styled,
 )
-from snellen.results import Run
+from snellen.runs.folder import Run
+from snellen.runs.reading_notes import committed_answers
 from snellen.stats.agreement import Calibration, calibration
 
 if TYPE_CHECKING:

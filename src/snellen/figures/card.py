@@ -24,7 +24,7 @@ from snellen.figures.style import (
     styled,
 )
 from snellen.records import Item, Probe, Region, Verdict
-from snellen.results import Run
+from snellen.runs.folder import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from snellen.report.boards import labelled
-from snellen.results import Run, Value
-from snellen.tables import summary_of
+from snellen.runs.folder import Run
+from snellen.runs.spec import Value
+from snellen.tables.boards import labelled
+from snellen.tables.runs import summary_of
 
 MOST_SHOWN = 6
 """How many models a figure shows whose series would cover each other."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from snellen.analysis.alignment import Alignment
-from snellen.analysis.alignment import title_of_metric as title_of
-from snellen.analysis.rubric_studies import CoveragePoint
 from snellen.figures import scatter
 from snellen.figures.chart import Chart
-from snellen.report.boards import LOW_SUFFIX
-from snellen.tables import PERCENT
+from snellen.studies.alignment import Alignment
+from snellen.studies.alignment import title_of_metric as title_of
+from snellen.studies.rubric import CoveragePoint
+from snellen.tables.boards import LOW_SUFFIX
+from snellen.tables.table import PERCENT
 
 
 def alignment_chart(alignment: Alignment, metric: str) -> Chart:

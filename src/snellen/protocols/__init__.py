@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from snellen.flows import Flow
+from snellen.metrics import ProbeTable, Tally
 from snellen.protocols import captionqa, direct, reading, rubric
 from snellen.protocols.captionqa import CaptionQAOptions
 from snellen.protocols.direct import DirectOptions
 from snellen.protocols.reading import ReadingOptions
 from snellen.protocols.rubric import RubricOptions
 from snellen.records import Item, Outcome, ReplyRow
-from snellen.tallies import ProbeTable, Tally
 
 Options = DirectOptions | ReadingOptions | CaptionQAOptions | RubricOptions
 Replies = Mapping[tuple[str, int], ReplyRow]

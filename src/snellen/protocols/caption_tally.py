@@ -9,18 +9,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from snellen.metrics import Array, Metric, ProbeTable, Sums, Tally, column, pool, quotient, ratio
 from snellen.records import ReplyRow
-from snellen.tallies import (
-    Array,
-    Metric,
-    ProbeTable,
-    Sums,
-    Tally,
-    column,
-    pool,
-    quotient,
-    ratio,
-)
 
 # By unit (a picture, or one repeat of it), then added up by cluster: M probes, C right,
 # U abstained, X unscored (Xo: with a caption); n units, ok units with a caption, os those

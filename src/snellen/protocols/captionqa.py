@@ -16,6 +16,7 @@ import numpy as np
 
 from snellen.flows import REASKS, Flow, Given, ask_judge, ask_model, failed_reason
 from snellen.keys import rng_for
+from snellen.metrics import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.protocols import caption_tally
 from snellen.protocols.choices import (
     LETTERS,
@@ -42,7 +43,6 @@ from snellen.replies import Parsed
 from snellen.replies.fences import soften_turns
 from snellen.replies.letters import parse_letter
 from snellen.replies.official import official_letter_captionqa
-from snellen.tallies import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.templates import Template, bundled
 
 NAME = "captionqa"

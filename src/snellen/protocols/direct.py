@@ -13,6 +13,18 @@ import numpy as np
 
 from snellen.errors import UsageError
 from snellen.flows import REASKS, Flow, Given, Judged, ask_judge, ask_model, failed_reason
+from snellen.metrics import (
+    Array,
+    Formula,
+    Metric,
+    ProbeTable,
+    Sums,
+    Tally,
+    column,
+    pool,
+    quotient,
+    ratio,
+)
 from snellen.records import (
     GradeTask,
     Image,
@@ -28,18 +40,6 @@ from snellen.replies import Parsed
 from snellen.replies.fences import fence
 from snellen.replies.official import normalize_escape, official_verdict
 from snellen.replies.verdicts import parse_verdict
-from snellen.tallies import (
-    Array,
-    Formula,
-    Metric,
-    ProbeTable,
-    Sums,
-    Tally,
-    column,
-    pool,
-    quotient,
-    ratio,
-)
 from snellen.templates import Template, bundled
 
 _MARK = re.compile(r"<\|image_(\d+)\|>")

@@ -23,6 +23,7 @@ from snellen.flows import (
     ask_model,
     failed_reason,
 )
+from snellen.metrics import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.records import (
     CallFailure,
     Item,
@@ -40,7 +41,6 @@ from snellen.replies import Parsed
 from snellen.replies.assessments import parse_assessment
 from snellen.replies.fences import fence
 from snellen.replies.verdicts import parse_statement
-from snellen.tallies import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.templates import Template, bundled
 
 MUST_RIGHT = "must_right"

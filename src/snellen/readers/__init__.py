@@ -3,10 +3,10 @@
 from snellen.readers.catalog import KNOWN, Known, known, taxonomy
 from snellen.readers.checks import check_benchmark
 from snellen.readers.findings import Problem
-from snellen.readers.info import BenchmarkInfo, info
-from snellen.readers.loading import load_benchmark
+from snellen.readers.load import load_benchmark
 from snellen.readers.replies import ReplyFile, load_replies, read_replies
 from snellen.readers.selection import LoadOptions
+from snellen.readers.statistics import BenchmarkInfo, info
 
 __all__ = [
     "KNOWN",

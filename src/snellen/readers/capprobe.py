@@ -13,7 +13,9 @@ import msgspec
 from snellen.errors import DataError
 from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row, find_files, has_files, rows_of
-from snellen.readers.schemas import (
+from snellen.readers.selection import Intake, with_digest
+from snellen.records import Image, Item, Probe, Region
+from snellen.schemas import (
     ImageRow,
     QuestionRow,
     RegionRow,
@@ -23,8 +25,6 @@ from snellen.readers.schemas import (
     region_faults,
     whole_id,
 )
-from snellen.readers.selection import Intake, with_digest
-from snellen.records import Image, Item, Probe, Region
 
 SMALL_SHARE, MEDIUM_SHARE = 0.02, 0.2
 

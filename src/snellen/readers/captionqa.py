@@ -20,9 +20,9 @@ from msgspec import Raw, Struct
 from snellen.errors import DataError
 from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row
-from snellen.readers.schemas import Id, labels_of
 from snellen.readers.selection import Intake, with_digest
 from snellen.records import Image, Item, Probe
+from snellen.schemas import Id, labels_of
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ORDER_SEED = 0

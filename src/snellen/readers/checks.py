@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from snellen.errors import DataError, UsageError
+from snellen.pictures.masks import mask_fault, shape_fault
 from snellen.readers.captionqa import (
     NO_PICTURE,
     NO_QUESTION,
@@ -23,11 +24,11 @@ from snellen.readers.catalog import KNOWN, Known, taxonomy
 from snellen.readers.findings import Findings, Look, Problem, records_of
 from snellen.readers.folder import CARD, Card, pictures_folder, read_card
 from snellen.readers.hub import fetch
-from snellen.readers.loading import data_files
-from snellen.readers.masks import mask_fault, shape_fault
+from snellen.readers.load import data_files
 from snellen.readers.pictures import PictureFinder
 from snellen.readers.rows import BOM, NOT_JSON, Row, broken, find_files, has_files, read_rows
-from snellen.readers.schemas import (
+from snellen.readers.selection import LoadOptions
+from snellen.schemas import (
     DOMAINS,
     ERROR_CATEGORIES,
     DirectRow,
@@ -49,7 +50,6 @@ from snellen.readers.schemas import (
     was_read,
     whole_id,
 )
-from snellen.readers.selection import LoadOptions
 
 CARD_KEYS = (
     "name",

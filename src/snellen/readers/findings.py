@@ -24,9 +24,9 @@ from snellen.readers.rows import (
     in_words,
     read_rows,
 )
-from snellen.readers.schemas import Fault, nearest, was_read
 from snellen.readers.selection import OWN_ID, taken
 from snellen.records import Image
+from snellen.schemas import Fault, nearest, was_read
 
 S = TypeVar("S", bound=Struct)
 

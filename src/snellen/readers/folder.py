@@ -12,9 +12,9 @@ from snellen.readers.capprobe import read_reading
 from snellen.readers.perception_bench import read_direct
 from snellen.readers.perception_rubrics import read_rubrics
 from snellen.readers.rows import BOM, NOT_JSON, find_files, in_words, rows_of
-from snellen.readers.schemas import nearest
 from snellen.readers.selection import Intake, LoadOptions
 from snellen.records import Benchmark, Item, ProtocolName, Region
+from snellen.schemas import nearest
 
 CARD = "benchmark.json"
 PROTOCOLS: tuple[ProtocolName, ...] = ("direct", "reading", "rubric")

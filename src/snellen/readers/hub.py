@@ -19,8 +19,8 @@ import msgspec
 from snellen.errors import DataError, MissingExtraError
 from snellen.readers.catalog import Known
 from snellen.readers.rows import spool_bytes
-from snellen.readers.schemas import nearest
 from snellen.readers.selection import LoadOptions
+from snellen.schemas import nearest
 
 
 @dataclass(frozen=True, slots=True)

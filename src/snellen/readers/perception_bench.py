@@ -11,9 +11,9 @@ import msgspec
 from snellen.errors import DataError
 from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row
-from snellen.readers.schemas import DirectRow, answer_text, direct_faults, whole_id
 from snellen.readers.selection import Intake, with_digest
 from snellen.records import Image, Item, Probe
+from snellen.schemas import DirectRow, answer_text, direct_faults, whole_id
 
 _decoder = msgspec.json.Decoder(DirectRow)
 

@@ -10,9 +10,9 @@ import msgspec
 from snellen.errors import DataError
 from snellen.readers.pictures import PictureFinder, first_broken
 from snellen.readers.rows import Row, decode_row
-from snellen.readers.schemas import RubricRow, RubricText, labels_of, rubric_faults, rubric_text
 from snellen.readers.selection import Intake, with_digest
 from snellen.records import Image, Item, Probe
+from snellen.schemas import RubricRow, RubricText, labels_of, rubric_faults, rubric_text
 
 _decoder = msgspec.json.Decoder(RubricRow)
 

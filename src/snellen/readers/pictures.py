@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import msgspec
 
 from snellen.errors import DataError, ImageError
-from snellen.readers.headers import is_whole
+from snellen.pictures.sizes import is_whole
 from snellen.readers.rows import Row, embeds_picture
 from snellen.records import Image
 
@@ -179,7 +179,7 @@ def first_broken(row: Row, images: Iterable[Image], *, field: str = "image") -> 
 
     Looks at their headers, and decodes those where these leave a doubt.
     """
-    from snellen.media import open_upright
+    from snellen.pictures.prepare import open_upright
 
     for image in images:
         if is_whole(image):

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, TypeVar, get_type_hints
 
 import msgspec
 
-from snellen import sniff
 from snellen.errors import DataError, MissingExtraError
+from snellen.pictures import headers
 
 T = TypeVar("T")
 
@@ -200,7 +200,7 @@ def _parquet_values(path: Path) -> Iterator[dict[str, Any]]:
 
 def _foreign_hint(path: Path) -> str:
     with path.open("rb") as stream:
-        return sniff.describe_foreign(stream.read(512))[1]
+        return headers.describe_foreign(stream.read(512))[1]
 
 
 def spooled(value: Any, spool: Path) -> Any:
@@ -309,7 +309,7 @@ def _is_json(row: Row) -> bool:
 def broken(row: Row, *, field: str = "") -> DataError:
     """What is wrong with a row that is no JSON."""
     if row.number == 1:
-        what, hint = sniff.describe_foreign(row.data[:512])
+        what, hint = headers.describe_foreign(row.data[:512])
         if what != "no picture" and not row.data.lstrip().startswith(b"{"):
             return row.error(f"is {what}, where one JSON object a line is expected", hint=hint)
     message = _malformed(row.data)

@@ -10,8 +10,8 @@ from typing import Literal
 from snellen import keys
 from snellen.errors import DataError, UsageError
 from snellen.readers.rows import Row
-from snellen.readers.schemas import Fault, nearest
 from snellen.records import Item, Probe
+from snellen.schemas import Fault, nearest
 
 OWN_ID = "each row needs an id of its own"
 

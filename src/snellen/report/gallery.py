@@ -13,7 +13,7 @@ import msgspec
 from snellen.errors import ImageError
 from snellen.records import Image, Item, Probe, Region, Verdict
 from snellen.report.markup import data_uri
-from snellen.results import Run
+from snellen.runs.folder import Run
 
 THUMBNAIL_SIDE = 360
 THUMBNAIL_QUALITY = 74
@@ -233,7 +233,7 @@ def thumbnails(failures: Sequence[Failure]) -> dict[str, dict[str, Any]]:
 
 
 def _thumbnail(image: Image) -> dict[str, Any]:
-    from snellen.media import open_upright
+    from snellen.pictures.prepare import open_upright
 
     try:
         pixels = open_upright(image)

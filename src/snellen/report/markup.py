@@ -15,8 +15,8 @@ from typing import NewType
 
 import msgspec
 
-from snellen.report.boards import LOW_SUFFIX
-from snellen.tables import Table
+from snellen.tables.boards import LOW_SUFFIX
+from snellen.tables.table import Table
 
 Html = NewType("Html", str)
 

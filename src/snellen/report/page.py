@@ -8,18 +8,12 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from snellen import tables
-from snellen.analysis.checktables import sensitivity_table
-from snellen.analysis.naming import named_apart
-from snellen.analysis.paneltables import panel_tables
-from snellen.analysis.rubric_studies import study_tables
 from snellen.errors import DataError, UsageError
 from snellen.figures.chart import Chart
+from snellen.figures.selection import charts_of, write_charts
 from snellen.figures.series import best_runs
-from snellen.plots import charts_of, write_charts
+from snellen.judges.check_tables import sensitivity_table
 from snellen.records import Region
-from snellen.report import boards
-from snellen.report.boards import labelled
 from snellen.report.gallery import Gallery, all_kinds, gallery_of
 from snellen.report.markup import (
     Html,
@@ -33,8 +27,15 @@ from snellen.report.markup import (
     text,
 )
 from snellen.report.provenance import facts_of, item_sets, prompts_of
-from snellen.results import Run
-from snellen.tables import Table, summary_of
+from snellen.runs.folder import Run
+from snellen.runs.naming import named_apart
+from snellen.studies.rubric import study_tables
+from snellen.tables import boards
+from snellen.tables.boards import labelled
+from snellen.tables.panel import panel_tables
+from snellen.tables.runs import breakdown, counts_table, readings, summary_of, told, unfinished
+from snellen.tables.table import Table, counted, title_of
+from snellen.tables.writers import MARKED, WRITERS
 from snellen.templates import Template
 
 GALLERY_CARDS = 40
@@ -124,7 +125,7 @@ def _judge_of(section: Section) -> str:
 
 
 def _items_of(section: Section) -> str:
-    return tables.counted(max(len(run.items) for run in section.runs), "item")
+    return counted(max(len(run.items) for run in section.runs), "item")
 
 
 def _number_of(section: Section) -> str:
@@ -219,7 +220,7 @@ def _write_tables(section: Section, folder: Path, prefix: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, table in tables_of(section).items():
-        for kind, write in tables.WRITERS.items():
+        for kind, write in WRITERS.items():
             path = folder / f"{prefix}{name}.{kind}"
             path.write_text(write(table), encoding="utf-8")
             written.append(path)
@@ -238,7 +239,7 @@ def tables_of(section: Section) -> dict[str, Table]:
         found[f"by-{dimension}"] = boards.across(runs, dimension, _first_metric(runs, dimension))
     if runs[0].spec.protocol == "rubric":
         found |= {f"study-{stem_of(t.title)}": t for t in study_tables(runs)}
-    return found | {"counts": tables.counts_table(runs), "usage": boards.usage_table(runs)}
+    return found | {"counts": counts_table(runs), "usage": boards.usage_table(runs)}
 
 
 def _first_metric(runs: Sequence[Run], dimension: str) -> str:
@@ -269,7 +270,7 @@ def _overview(sections: Sequence[Section]) -> Html:
     for s in sections:
         protocol = s.runs[0].protocol
         best = boards.main_table(s.runs, intervals=True)
-        headline = tables.title_of(protocol.headline)
+        headline = title_of(protocol.headline)
         cell = best.rows[0][best.columns.index(headline)]
         items = f"{max(len(r.items) for r in s.runs):,}"
         rows.append(
@@ -286,9 +287,9 @@ def _overview(sections: Sequence[Section]) -> Html:
 def _section(section: Section) -> Html:
     counts = [summary_of(run).counts for run in section.runs]
     lead = (
-        f"{tables.counted(len(section.runs), 'model')}, "
-        f"{tables.counted(max(c.items for c in counts), 'item')}, "
-        f"{tables.counted(max(c.probes for c in counts), 'probe')}; "
+        f"{counted(len(section.runs), 'model')}, "
+        f"{counted(max(c.items for c in counts), 'item')}, "
+        f"{counted(max(c.probes for c in counts), 'probe')}; "
         f"judge {section.runs[0].spec.judge.name}"
     )
     kicker = element("p", text(f"{section.runs[0].spec.protocol} protocol"), class_="kicker")
@@ -317,13 +318,13 @@ def _section(section: Section) -> Html:
 def _leaderboard(section: Section) -> Table:
     """The main table; what warns of its numbers stands above it already."""
     table = boards.main_table(section.runs, intervals=True)
-    return replace(table, notes=(table.notes[0], tables.MARKED))
+    return replace(table, notes=(table.notes[0], MARKED))
 
 
 def _warnings(section: Section) -> Html:
     """What a reader must know before believing a number, above all low fidelity."""
     summaries = [(run.name, summary_of(run)) for run in section.runs]
-    notes = dict.fromkeys([*tables.told(summaries), *tables.unfinished(summaries)])
+    notes = dict.fromkeys([*told(summaries), *unfinished(summaries)])
     return join(
         element("p", text(note), class_="warning low" if "low fidelity" in note else "warning")
         for note in notes
@@ -360,7 +361,7 @@ def _judging(section: Section) -> Html:
 
 
 def _counts(section: Section) -> Table:
-    table = tables.counts_table(section.runs)
+    table = counts_table(section.runs)
     rows = tuple(
         (labelled(run), *row[1:]) for run, row in zip(section.runs, table.rows, strict=True)
     )
@@ -428,7 +429,7 @@ def _readings(section: Section) -> Html:
     for k, run in enumerate(section.runs):
         is_low = run.spec.judge.fidelity == "low"
         name = element("summary", text(labelled(run)))
-        first = _marked_table(replace(tables.readings(run), notes=()), is_low=is_low)
+        first = _marked_table(replace(readings(run), notes=()), is_low=is_low)
         folds = [_all_metrics(run, d, is_low=is_low) for d in _dimensions([run])]
         is_open = k == 0 and len(section.runs) == 1
         parts.append(element("details", name, first, *folds, open=is_open))
@@ -437,7 +438,7 @@ def _readings(section: Section) -> Html:
 
 def _all_metrics(run: Run, dimension: str, *, is_low: bool) -> Html:
     """All metrics by one dimension, in a fold that stays closed on paper."""
-    table = tables.breakdown(run, dimension)
+    table = breakdown(run, dimension)
     title = boards.dimension_title(dimension)
     table = replace(table, columns=(title.capitalize(), *table.columns[1:]))
     summary = element("summary", text(f"All metrics by {title}"))

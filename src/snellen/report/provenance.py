@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from snellen.results import Party, PromptRecord, Run, RunSpec
+from snellen.runs.folder import Run
+from snellen.runs.spec import Party, PromptRecord, RunSpec
 
 NOT_STATED = "not stated"
 _PICTURE_WORDS: Mapping[str, str] = {

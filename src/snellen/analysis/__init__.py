@@ -1,1 +1,0 @@
-"""What is done with finished runs: comparison, agreement, judge checks, studies."""

@@ -1,1 +1,0 @@
-"""The way to models: the OpenAI-compatible wire format, its failures, and probing."""

@@ -1,0 +1,1 @@
+"""Runs on the same items, compared in pairs."""

@@ -1,0 +1,1 @@
+"""Models and judges behind URLs: requests on the wire, failures, and limits."""

@@ -1,0 +1,1 @@
+"""Judges as instruments: agreement, errors on known material, audits."""

@@ -1,0 +1,126 @@
+"""A one-to-ten judge of captions, which rubrics with a gate are measured against."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snellen.engine.journal import Journal
+from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
+from snellen.errors import DataError, UsageError
+from snellen.flows import REASKS, Flow, ask_judge, failed_reason
+from snellen.records import Item, Message, Reply, ReplyRow, Request
+from snellen.replies import Parsed
+from snellen.replies.cleaning import clean
+from snellen.replies.fences import fence
+from snellen.runs.folder import Run
+from snellen.templates import bundled
+
+if TYPE_CHECKING:
+    from snellen.engine.cache import ResponseCache
+
+LOWEST, HIGHEST = 1, 10
+_NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?![\d.]*\d)")
+_OUT_OF_TEN = re.compile(r"(?:/|\bout of\b)\s*10\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings of one run's replies by item and repeat; None where the judge's could not be read."""
+
+    values: Mapping[tuple[str, int], int | None]
+
+    @property
+    def n_unscored(self) -> int:
+        """How many replies have no rating."""
+        return sum(v is None for v in self.values.values())
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the ratings that there are, 1 to 10."""
+        known = [v for v in self.values.values() if v is not None]
+        return sum(known) / len(known) if known else None
+
+
+def parse_rating(text: str) -> Parsed:
+    """The one whole number from 1 to 10 that a reply holds, or why there is none.
+
+    >>> parse_rating("Rating: **8**/10").value
+    '8'
+    >>> parse_rating("8 or 9").reason
+    'conflict'
+    """
+    numbers = set(_NUMBER.findall(_OUT_OF_TEN.sub("", clean(text))))
+    if len(numbers) != 1:
+        return Parsed(None, reason="conflict" if numbers else "no_verdict")
+    number = float(numbers.pop())
+    if number != int(number) or not LOWEST <= number <= HIGHEST:
+        return Parsed(None, reason="out_of_range")
+    return Parsed(str(int(number)), "marked")
+
+
+def rate_reply(item: Item, row: ReplyRow) -> Flow[tuple[str, int, int | None]]:
+    """One reply's rating against the golden caption; a blank reply gets the lowest unasked."""
+    if failed_reason(row) is not None:
+        return item.id, row.repeat, None
+    if row.status != "ok":
+        return item.id, row.repeat, LOWEST
+    text = bundled("scalar_judge").fill(
+        reference=fence(item.reference), caption=fence(row.reply or "")
+    )
+    request = Request("judge", (Message("user", (text,)),), "scalar", lead=item.id)
+    judged = yield from ask_judge(
+        request, _parse, remind=bundled("remind_rating").text, reasks=REASKS
+    )
+    return item.id, row.repeat, None if judged.reason else int(str(judged.parsed.value))
+
+
+def _parse(reply: Reply) -> Parsed:
+    return parse_rating(reply.text)
+
+
+async def rate_run(
+    run: Run,
+    judge: Binding,
+    *,
+    cache: ResponseCache | None = None,
+    drive: DriveOptions | None = None,
+) -> Ratings:
+    """Rates all replies of a run; calls are kept below the run's folder, so that it resumes.
+
+    Raises:
+        DataError: the benchmark has no golden captions.
+        EndpointError: the judge failed for good.
+    """
+    if not any(item.reference for item in run.items):
+        raise DataError(
+            f"{run.spec.benchmark} has no golden captions to rate against",
+            hint="leave out --scalar",
+        )
+    found: dict[tuple[str, int], int | None] = {}
+
+    def keep(item: str, repeat: int, result: object) -> None:
+        if isinstance(result, tuple):
+            found[item, repeat] = result[2]
+
+    safe = re.sub(r"[^\w.-]", "_", judge.endpoint.name)
+    with Journal(run.folder / f"scalar-{safe}") as journal:
+        scheduler = Scheduler(
+            {"judge": judge}, journal=journal, cache=cache, options=drive, on_result=keep
+        )
+        await scheduler.drive(_work(run))
+    if scheduler.error is not None:
+        raise scheduler.error
+    if scheduler.interrupted:
+        raise UsageError("interrupted", hint="the same command goes on where it stopped")
+    return Ratings(found)
+
+
+def _work(run: Run) -> Iterator[tuple[str, int, Flow[tuple[str, int, int | None]]]]:
+    for item in run.items:
+        for repeat in range(run.spec.repeats):
+            row = run.replies.get((item.id, repeat))
+            if row is not None and item.reference:
+                yield item.id, repeat, rate_reply(item, row)

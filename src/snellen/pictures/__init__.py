@@ -1,0 +1,1 @@
+"""Pictures: formats, sizes, masks, and preparation for a model."""

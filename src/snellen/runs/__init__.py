@@ -1,0 +1,1 @@
+"""Runs from request to summary: specification, folder, driving, judging again."""

@@ -1,0 +1,133 @@
+"""A run folder as data: read, found, and written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from snellen.engine.journal import read_rows
+from snellen.errors import RunFolderError
+from snellen.metrics import ProbeTable, Tally, probe_table
+from snellen.protocols import PROTOCOLS, Protocol, protocol_of
+from snellen.records import Item, ReplyRow, Verdict
+from snellen.runs.spec import SCHEMA, RunSpec, Summary
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Run:
+    """A run folder, read. `replies` are by (id, repeat), `verdicts` by (id, repeat, probe)."""
+
+    folder: Path
+    spec: RunSpec
+    items: tuple[Item, ...]
+    replies: Mapping[tuple[str, int], ReplyRow]
+    verdicts: Mapping[tuple[str, int, str], Verdict]
+    summary: Summary | None
+
+    def __repr__(self) -> str:
+        """One line: in full, a notebook's cell would hold every item, reply and verdict."""
+        spec, state = self.spec, "unfinished" if self.summary is None else self.summary.status
+        return (
+            f"<Run of {spec.model.name} on {spec.benchmark}, judged by {spec.judge.name}: "
+            f"{len(self.items)} items, {len(self.verdicts)} verdicts, {state}, in {self.folder}>"
+        )
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol it was made under."""
+        return protocol_of(self.spec.protocol, self.spec.benchmark)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.spec.model.name
+
+    def table(self) -> ProbeTable:
+        """All probes in columns; a probe without a verdict is unscored."""
+        return probe_table(self.items, self.verdicts, repeats=self.spec.repeats)
+
+    def tally(self) -> Tally:
+        """Counts by cluster, with the protocol's metrics."""
+        return self.protocol.tally(self.table(), self.replies)
+
+
+def load_run(path: str | Path) -> Run:
+    """Reads a run folder.
+
+    Raises:
+        RunFolderError: it is no run folder, or was written by a newer version.
+        DataError: one of its files was damaged.
+    """
+    folder = Path(path)
+    spec = read_spec(folder)
+    replies = {(r.id, r.repeat): r for r in read_rows(folder / "replies.jsonl", ReplyRow)}
+    verdicts = {
+        (v.id, v.repeat, v.probe_id): v for v in read_rows(folder / "verdicts.jsonl", Verdict)
+    }
+    items = tuple(i for i in read_rows(folder / "items.jsonl", Item) if i.id in spec.items)
+    summary_file = folder / "summary.json"
+    summary = _read_json(summary_file, Summary) if summary_file.exists() else None
+    return Run(folder, spec, items, replies, verdicts, summary)
+
+
+def read_spec(folder: Path) -> RunSpec:
+    """The `run.json` of a folder."""
+    file = folder / "run.json"
+    if not file.exists():
+        raise RunFolderError(
+            f"{folder} is no run folder: it has no run.json",
+            hint="give the --out of a `snellen run`; a folder of several runs has one each below",
+        )
+    spec = _read_json(file, RunSpec)
+    if spec.schema > SCHEMA:
+        raise RunFolderError(
+            f"{file} has schema {spec.schema}, this version reads up to {SCHEMA}",
+            hint="update snellen",
+        )
+    if spec.protocol not in PROTOCOLS:
+        raise RunFolderError(
+            f"{file} names an unknown protocol `{spec.protocol}`",
+            hint="there are direct, reading and rubric; a newer snellen may know more",
+        )
+    return spec
+
+
+def _read_json(file: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except msgspec.MsgspecError as error:
+        raise RunFolderError(
+            f"{file} cannot be read: {error}",
+            hint="it was changed by hand or by another program; delete it and give the same "
+            "command again, which writes it anew and repeats no call",
+        ) from error
+
+
+def write_json(file: Path, value: Any) -> None:
+    """Writes a file whole or not at all."""
+    data = msgspec.json.format(msgspec.json.encode(value), indent=1)
+    part = file.with_name(file.name + ".part")
+    part.write_bytes(data + b"\n")
+    part.replace(file)
+
+
+def find_runs(paths: tuple[str | Path, ...]) -> list[Path]:
+    """Run folders from paths: each path itself, or every run below it."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if (path / "run.json").exists():
+            found.append(path)
+            continue
+        below = sorted(file.parent for file in path.rglob("run.json"))
+        if not below:
+            raise RunFolderError(
+                f"{path} holds no run", hint="give the --out of a `snellen run`, or `snellen demo`"
+            )
+        found.extend(below)
+    return found

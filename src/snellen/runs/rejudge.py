@@ -1,0 +1,111 @@
+"""Judges a run's stored replies again, with another judge or in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from snellen.errors import UsageError
+from snellen.protocols import Options, judge_forms
+from snellen.records import Benchmark
+from snellen.runs.folder import Run
+from snellen.runs.plan import RunRequest, plan_for
+from snellen.runs.run import Plan
+from snellen.runs.spec import PromptRecord, RunSpec
+from snellen.templates import Template
+
+# Words of `run.json` that say how a run was driven rather than how it was judged.
+_NOT_WORDS = frozenset({"reasks", "replies", "kept_share"})
+# Purposes of prompts that are sent as they stand: any text serves.
+_MARKLESS = frozenset({"reply", "verdict_system"})
+
+
+def stored_benchmark(run: Run) -> Benchmark:
+    """The benchmark of a run from its own folder; the data set itself is not needed."""
+    spec = run.spec
+    return Benchmark(
+        spec.benchmark,
+        spec.protocol,  # type: ignore[arg-type]
+        run.items,
+        version=spec.benchmark_version,
+        license=spec.license,
+        source=spec.source,
+        revision=spec.revision,
+        digest=spec.data_digest,
+        skipped=tuple(spec.skipped_rows),
+    )
+
+
+def rejudge_plan(run: Run, request: RunRequest) -> Plan:
+    """The plan that judges a run's replies again and never calls the model.
+
+    `request` names the judge, the folder and how calls are driven. Prompts and protocol options
+    are those of the run unless the request gives others; items, replies with their failures, and
+    all that is known of the model are the run's.
+
+    Raises:
+        UsageError: the folder is the run's own, or the run holds no replies.
+    """
+    spec = run.spec
+    if not run.replies:
+        raise UsageError(
+            f"{run.folder} holds no replies yet", hint="let `snellen run` finish on it first"
+        )
+    words = {k: v for k, v in spec.options.items() if k not in _NOT_WORDS}
+    wanted = replace(
+        request,
+        benchmark=spec.benchmark,
+        model=spec.model.name,
+        api_url="",
+        replies=run.replies,
+        seed=spec.seed,
+        repeat=spec.repeats,
+        protocol={**words, **request.protocol},
+    )
+    plan = plan_for(wanted, stored_benchmark(run))
+    if plan.out.resolve() == run.folder.resolve():
+        raise UsageError(f"{run.folder} is the run that is judged again", hint="give another --out")
+    keep = set(spec.prompts) if request.judge_prompt is None else set(_MARKLESS)
+    if request.judge_system is not None:
+        keep.discard("verdict_system")
+    return replace(
+        plan,
+        options=with_prompts(plan.options, {k: spec.prompts[k] for k in keep & set(spec.prompts)}),
+        model=spec.model,
+        settings=_recorded(plan, spec),
+        replies_from=run.folder.resolve().name,
+        image_preparation=spec.image_preparation,
+    )
+
+
+def _recorded(plan: Plan, spec: RunSpec) -> dict[str, Any]:
+    """The options as recorded; whether the model was called is what the first run says of it."""
+    recorded = {k: v for k, v in plan.settings.items() if k != "replies"}
+    return recorded | {k: v for k, v in spec.options.items() if k == "replies"}
+
+
+def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Options:
+    """The options with stored prompts in place of the bundled ones, where they do the same job.
+
+    With other options than the run's a purpose may be served by another kind of prompt (one
+    statement a call, several questions a call): that one stays the bundled one.
+    """
+    changed = {
+        field.name: stored
+        for purpose, template in options.prompts.items()
+        if purpose in prompts
+        for stored in [Template(prompts[purpose].name, prompts[purpose].text)]
+        if purpose in _MARKLESS
+        or _is_alike(stored, template)
+        or (purpose == "verdict" and stored.fits(*judge_forms(options)))
+        for field in fields(options)
+        if getattr(options, field.name) is template
+    }
+    return replace(options, **changed)  # type: ignore[arg-type]
+
+
+def _is_alike(stored: Template, template: Template) -> bool:
+    if stored.name == template.name:
+        return True
+    return bool(stored.fields) and stored.fields == template.fields

@@ -1,0 +1,495 @@
+"""One run from start to summary: bindings, folder, resume, projections, exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from snellen import tokens
+from snellen.engine.counters import Meter
+from snellen.engine.journal import AppendFile, Journal, now, read_rows
+from snellen.engine.preflight import look_ahead
+from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
+from snellen.engine.signals import interruptible
+from snellen.errors import INTERRUPTED, EndpointError, RunFolderError, SnellenError
+from snellen.flows import Flow, match_given
+from snellen.pictures.prepare import PictureRules
+from snellen.protocols import Options, flow
+from snellen.protocols.panels import Panel, ask_panel
+from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict
+from snellen.runs.controls import gather, is_swapped, swapped_options
+from snellen.runs.folder import Run, read_spec, write_json
+from snellen.runs.spec import Party, PromptRecord, RunSpec, Session, Summary
+from snellen.runs.summary import summarise
+from snellen.schemas import are_lettered
+from snellen.version import __version__
+
+if TYPE_CHECKING:
+    from snellen.engine.cache import ResponseCache
+    from snellen.runs.judge_errors import JudgeCheck
+
+T = TypeVar("T")
+
+DEFAULT_MAX_UNSCORED = 0.05
+FLUSH_EVERY_S = 0.2
+# What may differ between two starts on one folder without changing a number.
+FREE_FIELDS = frozenset({"sessions", "items", "data_digest", "schema", "judge_check"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run as it was asked for: what is evaluated, by whom, where to, and how it is driven.
+
+    `replies_from` names the run whose replies are judged again, and `image_preparation` what its
+    pictures went through; both are empty otherwise. `judge_check` is what is known of the judge;
+    with a `panel` there are several, each with a binding of its own.
+    """
+
+    benchmark: Benchmark
+    options: Options
+    model: Party
+    judge: Party
+    bindings: Mapping[str, Binding]
+    out: Path
+    seed: int = 0
+    repeats: int = 1
+    drive: DriveOptions = field(default_factory=DriveOptions)
+    cache: ResponseCache | None = None
+    max_unscored: float = DEFAULT_MAX_UNSCORED
+    rules: PictureRules = field(default_factory=PictureRules)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    replies_from: str = ""
+    image_preparation: str = ""
+    judge_check: JudgeCheck | None = None
+    panel: Panel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a run ended: its folder and summary, an exit code, the error that stopped it, notices.
+
+    `run` is what `load_run` would read from the folder.
+    """
+
+    folder: Path
+    summary: Summary
+    exit_code: int
+    error: SnellenError | None = None
+    notices: tuple[str, ...] = ()
+    run: Run | None = None
+
+
+class Projector:
+    """Writes replies and verdicts as soon as flows give them; each row once, changes again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.replies = {(r.id, r.repeat): r for r in _tolerant(folder / "replies.jsonl", ReplyRow)}
+        self.verdicts = {
+            (v.id, v.repeat, v.probe_id): v for v in _tolerant(folder / "verdicts.jsonl", Verdict)
+        }
+        self._reply_file = AppendFile(folder / "replies.jsonl")
+        self._verdict_file = AppendFile(folder / "verdicts.jsonl")
+        self.torn = self._reply_file.torn + self._verdict_file.torn
+        self.meter = Meter()
+        self._pool = ThreadPoolExecutor(1)
+        self._tokenizer: Future[Any] = self._pool.submit(tokens.load)
+        self._waiting: list[ReplyRow] = []
+        self._flush_is_planned = False
+
+    def __call__(self, item: str, repeat: int, result: Any) -> None:
+        """Takes what a flow or a child flow ended with."""
+        if isinstance(result, ReplyRow):
+            self._reply(result)
+        elif isinstance(result, Verdict):
+            self._verdict(result)
+        elif isinstance(result, Outcome):
+            for verdict in result.verdicts:
+                self._verdict(verdict)
+        elif isinstance(result, list):
+            for entry in result:
+                self(item, repeat, entry)
+
+    def _reply(self, row: ReplyRow) -> None:
+        self._waiting.append(row)
+        if self._tokenizer.done():
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        counts = tokens.count_tokens([row.reply or "" for row in waiting])
+        for row, n in zip(waiting, counts, strict=True):
+            counted = replace(row, tokens=n)
+            key = (row.id, row.repeat)
+            if self.replies.get(key) != counted:
+                self.replies[key] = counted
+                self._reply_file.append(counted)
+
+    def _verdict(self, verdict: Verdict) -> None:
+        key = (verdict.id, verdict.repeat, verdict.probe_id)
+        known = self.verdicts.get(key)
+        if known is verdict:  # a child flow gave it before
+            return
+        self.verdicts[key] = verdict
+        self.meter.probes_done += 1
+        if known != verdict:
+            self._verdict_file.hold(verdict)
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        """Verdicts are written a few times a second: the journal holds what they are made of."""
+        if not self._flush_is_planned:
+            self._flush_is_planned = True
+            asyncio.get_running_loop().call_later(FLUSH_EVERY_S, self._flush)
+
+    def _flush(self) -> None:
+        self._flush_is_planned = False
+        with contextlib.suppress(RunFolderError):  # what cannot be written now is raised on closing
+            self._verdict_file.flush()
+
+    def close(self) -> None:
+        """Writes what waits for the tokenizer, and closes the files."""
+        self._tokenizer.result()
+        self._write_waiting()
+        self._pool.shutdown()
+        self._verdict_file.flush()
+        self._reply_file.close()
+        self._verdict_file.close()
+
+
+def _tolerant(path: Path, kind: type[T]) -> list[T]:
+    """The rows of a projection; where one is damaged, none, so that all are written anew."""
+    try:
+        return list(read_rows(path, kind))
+    except SnellenError:
+        path.unlink()
+        return []
+
+
+def spec_of(plan: Plan) -> RunSpec:
+    """What stands in `run.json` for a plan."""
+    bench = plan.benchmark
+    prompts = {
+        purpose: PromptRecord(template.name, template.sha256, template.text)
+        for purpose, template in plan.options.prompts.items()
+    }
+    spec = RunSpec(
+        benchmark=bench.name,
+        protocol=bench.protocol,
+        data_digest=bench.digest,
+        items={item.id: item.digest for item in bench.items},
+        model=plan.model,
+        judge=plan.judge,
+        prompts=prompts,
+        options=dict(plan.settings),
+        benchmark_version=bench.version,
+        license=bench.license,
+        source=bench.source,
+        revision=bench.revision,
+        image_preparation=plan.image_preparation or plan.rules.name,
+        seed=plan.seed,
+        repeats=plan.repeats,
+        skipped_rows=bench.skipped,
+        replies_from=plan.replies_from,
+        sessions=(Session(now(), __version__, platform.python_version()),),
+    )
+    if plan.judge_check is None:
+        return spec
+    from snellen.runs.sensitivity import attachment
+
+    return replace(spec, judge_check=attachment(plan.judge_check, spec))
+
+
+def open_folder(spec: RunSpec, folder: Path) -> tuple[RunSpec, tuple[str, ...]]:
+    """The spec to go on with in a folder, and notices; a foreign folder is refused.
+
+    Raises:
+        RunFolderError: the folder belongs to another run, with the difference named.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "run.json").exists():
+        return spec, ()
+    stored = read_spec(folder)
+    notices = _check_same(stored, spec, folder)
+    check = stored.judge_check if spec.judge_check is None else spec.judge_check
+    sessions = (*stored.sessions, *spec.sessions)
+    return replace(spec, sessions=sessions, judge_check=check), notices
+
+
+def _check_same(stored: RunSpec, wanted: RunSpec, folder: Path) -> tuple[str, ...]:
+    changed = [name for name, a, b in _fields(stored, wanted) if a != b]
+    if changed:
+        _, was, now_ = next(f for f in _fields(stored, wanted) if f[0] == changed[0])
+        raise RunFolderError(
+            f"{folder} holds a run with another {', '.join(changed)} "
+            f"({_change(changed[0], was, now_)})",
+            hint="give the same settings to go on, or another --out to start anew",
+        )
+    for name, digest in stored.items.items():
+        if name not in wanted.items:
+            raise RunFolderError(
+                f"{folder} holds item {name}, which this command leaves out",
+                hint="give the same data, --limit and --subset to go on, or another --out",
+            )
+        if wanted.items[name] != digest:
+            raise RunFolderError(
+                f"item {name} has changed since the run in {folder} began",
+                hint="restore the data, or give another --out",
+            )
+    return tuple(_harmless(stored, wanted))
+
+
+def _fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
+    for name in stored.__dataclass_fields__:
+        if name in FREE_FIELDS:
+            continue
+        a, b = getattr(stored, name), getattr(wanted, name)
+        if isinstance(a, Party):
+            a, b = _placeless(a), _placeless(b)
+        if name == "skipped_rows":
+            a, b = tuple(a), tuple(b)
+        if name == "prompts":
+            a, b = _nameless(a), _nameless(b)
+        yield name, _plain(a), _plain(b)
+
+
+def _placeless(party: Party) -> Party:
+    """A party without its addresses, which change no number."""
+    return replace(party, url="", members=tuple(map(_placeless, party.members)))
+
+
+def _nameless(prompts: Mapping[str, PromptRecord]) -> dict[str, dict[str, str]]:
+    """Prompts without their names: a file that moved is the same prompt."""
+    return {purpose: {"sha256": prompt.sha256} for purpose, prompt in prompts.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value as it comes back from a JSON file."""
+    import msgspec
+
+    return msgspec.to_builtins(value)
+
+
+def _change(name: str, was: Any, now_: Any) -> str:
+    """The first thing inside two values that differs, by its place in them."""
+    if isinstance(was, dict) and isinstance(now_, dict):
+        for key in {**was, **now_}:
+            if was.get(key) != now_.get(key):
+                return _change(f"{name}.{key}", was.get(key), now_.get(key))
+    return f"{name} was {_short(was)}, now {_short(now_)}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _harmless(stored: RunSpec, wanted: RunSpec) -> Iterator[str]:
+    if len(wanted.items) > len(stored.items):
+        more = len(wanted.items) - len(stored.items)
+        yield f"{more} items are new since the run began"
+    for role in ("model", "judge"):
+        a, b = getattr(stored, role).url, getattr(wanted, role).url
+        if a != b:
+            yield f"the {role} is at {b} now, it was at {a}"
+    last = stored.sessions[-1].snellen if stored.sessions else ""
+    if last and last != wanted.sessions[0].snellen:
+        yield f"begun with snellen {last}: replies are kept, verdicts are read anew"
+
+
+async def execute(plan: Plan, *, progress: Any = None) -> Finished:
+    """Runs a plan to its end and writes the folder of the contract; on the same folder, resumes.
+
+    Raises:
+        RunFolderError: the folder is in use, cannot be written, or holds another run.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        for binding in plan.bindings.values():
+            stack.push_async_callback(binding.caller.close)
+        if plan.cache is not None:
+            stack.callback(plan.cache.close)
+        unmatched = match_given(plan.benchmark.items, plan.options.given)
+        with _writing(plan.out):
+            spec, notices = open_folder(spec_of(plan), plan.out)
+            journal = stack.enter_context(Journal(plan.out))
+            write_json(plan.out / "run.json", spec)
+            _write_items(plan.benchmark.items, plan.out / "items.jsonl")
+            projector = Projector(plan.out)
+        scheduler = Scheduler(
+            plan.bindings,
+            journal=journal,
+            cache=plan.cache,
+            options=plan.drive,
+            on_result=projector,
+        )
+        projector.meter = scheduler.meter
+        scheduler.meter.probes = plan.repeats * sum(len(i.probes) for i in plan.benchmark.items)
+        with interruptible(scheduler.interrupt):
+            notices += unmatched + _letter_notices(plan.benchmark.items)
+            notices += _torn_notices(journal.torn + projector.torn)
+            if not journal.n_stored:
+                notices += await look_ahead(plan.bindings, scheduler)
+            try:
+                await _drive(plan, scheduler, progress=progress)
+            finally:
+                projector.close()
+            if plan.cache is not None:
+                plan.cache.close()
+                notices += (plan.cache.trouble,) if plan.cache.trouble else ()
+            with _writing(plan.out):
+                return _finish(plan, spec, projector, scheduler, notices)
+
+
+def _letter_notices(items: Sequence[Item]) -> tuple[str, ...]:
+    """Options that bring their letters: the judge sees two, and of shuffled options two unlike."""
+    probes = [probe for item in items for probe in item.probes]
+    n = sum(are_lettered(probe.options) for probe in probes)
+    if not n:
+        return ()
+    return (
+        f"the options of {n} of {len(probes)} questions begin with letters of their own, and the "
+        "judge is shown letters before them: take theirs out of the data",
+    )
+
+
+def _torn_notices(n_bytes: int) -> tuple[str, ...]:
+    return (f"a half-written last row was dropped ({n_bytes} bytes)",) if n_bytes else ()
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Says which folder it was that the system would not let be written."""
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"run folder {folder} cannot be written: {error.strerror or error}",
+            hint="make room or give rights there, or choose another --out",
+        ) from error
+
+
+def _write_items(items: Sequence[Item], path: Path) -> None:
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        for item in items:
+            file.write(encode(item) + b"\n")
+    part.replace(path)
+
+
+async def _drive(plan: Plan, scheduler: Scheduler, *, progress: Any) -> None:
+    watch = progress.watch(scheduler.meter) if progress is not None else None
+    try:
+        await scheduler.drive_in_turn(_counted(plan, scheduler))
+    finally:
+        if watch is not None:
+            await watch.stop()
+
+
+def _counted(plan: Plan, scheduler: Scheduler) -> Iterator[Iterator[tuple[str, int, Flow[Any]]]]:
+    """The lots of a plan; progress counts the items of each anew."""
+    for phase in phases(plan):
+        scheduler.meter.flows_done = 0
+        yield phase
+
+
+def phases(plan: Plan) -> Iterator[Iterator[tuple[str, int, Flow[Any]]]]:
+    """The flows that are driven one lot after the other.
+
+    There is one lot, unless captions are swapped: then all of them are needed before any is read.
+    """
+    if not is_swapped(plan.options):
+        yield work(plan)
+        return
+    items = plan.benchmark.items
+    rows = plan.options.given
+    if rows is None:
+        gathered: dict[tuple[str, int], ReplyRow] = {}
+        yield gather(items, plan.options, repeats=plan.repeats, into=gathered)
+        rows = gathered
+    options = swapped_options(plan.options, items, rows, seed=plan.seed)
+    yield work(replace(plan, options=options))
+
+
+def work(plan: Plan) -> Iterator[tuple[str, int, Flow[Outcome]]]:
+    """The flows of a plan, in the order of the data, each item's repeats together."""
+    for item in plan.benchmark.items:
+        for repeat in range(plan.repeats):
+            yield item.id, repeat, flow_of(plan, item, repeat)
+
+
+def flow_of(plan: Plan, item: Item, repeat: int) -> Flow[Outcome]:
+    """The flow of one item, before one judge or a panel."""
+    if plan.panel is None:
+        return flow(item, plan.options, repeat)
+    asks_model = getattr(plan.options, "control", "") != "blind"
+    make = partial(flow, item, plan.options, repeat)
+    return ask_panel(make, plan.panel, asks_model=asks_model)
+
+
+def _finish(
+    plan: Plan,
+    spec: RunSpec,
+    projector: Projector,
+    scheduler: Scheduler,
+    notices: tuple[str, ...],
+) -> Finished:
+    run = Run(
+        plan.out, spec, plan.benchmark.items, projector.replies, projector.verdicts, summary=None
+    )
+    complete = scheduler.error is None and scheduler.completed
+    status = "complete" if complete else "incomplete"
+    summary = summarise(run, status=status, meter=scheduler.meter)
+    write_json(plan.out / "summary.json", summary)
+    code = exit_code(summary, scheduler, max_unscored=plan.max_unscored)
+    notices += _failure_notices(scheduler)
+    notices += _language_notices(summary.counts.unscored_by_reason.get("judge_language", 0))
+    run = replace(run, summary=summary)
+    return Finished(plan.out, summary, code, scheduler.error, notices, run)
+
+
+def _failure_notices(scheduler: Scheduler) -> tuple[str, ...]:
+    """Why calls failed, in the server's words; what stopped the run is said elsewhere."""
+    error = scheduler.error
+    told = error.kind if isinstance(error, EndpointError) else ""
+    return tuple(
+        f"{count} {role} call{'s' * (count > 1)} failed ({kind}), the first with: {said}"
+        for (role, kind), (count, said) in scheduler.failures.items()
+        if kind not in (told, "language")
+    )
+
+
+def _language_notices(n_probes: int) -> tuple[str, ...]:
+    if not n_probes:
+        return ()
+    return (
+        f"{n_probes} probes are unscored, since the embedded judge reads English only: "
+        "use a judge behind a URL (--judge NAME --judge-url URL)",
+    )
+
+
+def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) -> int:
+    """0 done; 1 hopeless before any verdict; 3 too much unscored or stopped later; 130 Ctrl-C."""
+    if scheduler.interrupted and not scheduler.completed:
+        return INTERRUPTED
+    error = scheduler.error
+    if error is not None:
+        hopeless = isinstance(error, EndpointError) and error.kind in {
+            "auth",
+            "quota",
+            "unknown_model",
+        }
+        if not isinstance(error, EndpointError):
+            return error.exit_code
+        return 1 if hopeless and not summary.counts.scored else 3
+    probes = summary.counts.probes
+    share = summary.counts.unscored / probes if probes else 0.0
+    return 3 if share > max_unscored else 0

@@ -1,0 +1,1 @@
+"""Studies of finished runs beyond their metrics."""

@@ -1,0 +1,405 @@
+"""Whether a benchmark orders models as people do: correlations with outside ratings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snellen.comparisons.comparable import NamedSpec, unlike
+from snellen.errors import DataError, UsageError
+from snellen.judges.reliability import check_same_items
+from snellen.runs.folder import Run
+from snellen.stats.agreement import (
+    Kind,
+    fisher_interval,
+    kendall_tau_b,
+    pearson,
+    permutation_p,
+    spearman,
+)
+from snellen.stats.distributions import normal_quantile
+from snellen.studies.overlap import MEASURES, Pairs
+from snellen.studies.overlap import TITLES as OVERLAP_TITLES
+from snellen.tables.runs import summary_of
+from snellen.tables.table import Table, title_of
+
+MODEL_NAMES = ("model", "name", "id")
+RATING_NAMES = ("rating", "elo", "score", "arena")
+SCALAR = "scalar_judge"
+FEWEST = 3
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A correlation, its 95% interval and its two-sided permutation p value.
+
+    `interval` is None where there is none: too few models, or a correlation of exactly 1, at which
+    the transformation that it rests on has no end. NaN where nothing varies.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedMetric:
+    """One metric against the ratings, over the `n` models that have both."""
+
+    metric: str
+    n: int
+    pearson: Correlation
+    spearman: Correlation
+    kendall: Correlation
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """All metrics of some runs against outside ratings. `scores` maps metric and model."""
+
+    benchmark: str
+    ratings: Scores
+    scores: Mapping[str, Scores]
+    rows: tuple[AlignedMetric, ...]
+    notes: tuple[str, ...] = ()
+
+
+def correlate(x: Sequence[float], y: Sequence[float], kind: Kind = "pearson") -> Correlation:
+    """A correlation with its interval and its permutation p value, exact for up to 8 pairs.
+
+    Intervals are Fisher's, with the variances of Bonett and Wright for Spearman's and of Fieller
+    for Kendall's coefficient.
+
+    >>> found = correlate([60.81, 51.77, 45.65, 41.88, 12.59], [1283, 1264, 1237, 1190, 1162])
+    >>> round(found.value, 3), [round(end, 2) for end in found.interval]
+    (0.916, [0.17, 0.99])
+    """
+    measure = {"pearson": pearson, "spearman": spearman, "kendall": kendall_tau_b}[kind]
+    value, n = measure(x, y)
+    return Correlation(value, _interval(value, n, kind), permutation_p(x, y, kind=kind))
+
+
+def _interval(value: float, n: int, kind: Kind) -> tuple[float, float] | None:
+    if math.isnan(value) or abs(value) >= 1.0:
+        return None
+    if kind == "pearson":
+        return fisher_interval(value, n)
+    if n < (4 if kind == "spearman" else 5):
+        return None
+    variance = (1.0 + value**2 / 2.0) / (n - 3) if kind == "spearman" else 0.437 / (n - 4)
+    half = normal_quantile(0.975) * math.sqrt(variance)
+    return math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
+
+
+def align_scores(metric: str, scores: Scores, ratings: Scores) -> AlignedMetric:
+    """One metric's scores by model against the ratings of the same models.
+
+    Raises:
+        UsageError: fewer than three models have both.
+    """
+    models = [m for m in scores if m in ratings and not math.isnan(scores[m])]
+    if len(models) < FEWEST:
+        raise UsageError(
+            f"{len(models)} models have both {metric} and a rating, {FEWEST} are needed",
+            hint="names are compared without case; check the names in the ratings file",
+        )
+    x, y = [scores[m] for m in models], [ratings[m] for m in models]
+    return AlignedMetric(
+        metric,
+        len(models),
+        correlate(x, y, "pearson"),
+        correlate(x, y, "spearman"),
+        correlate(x, y, "kendall"),
+    )
+
+
+def align_runs(
+    runs: Sequence[Run],
+    external: Scores,
+    *,
+    metrics: Sequence[str] = (),
+    more: Mapping[str, Scores] | None = None,
+) -> Alignment:
+    """Every metric of one benchmark's runs, and `more` scores by model, against ratings.
+
+    `metrics` chooses some; a metric that does not vary or that too few models have is left out.
+
+    Raises:
+        UsageError: runs that do not belong together, or fewer than three rated models.
+    """
+    check_runs(runs)
+    matched = match_names([run.name for run in runs], external)
+    names = list(summary_of(runs[0]).metrics)
+    scores: dict[str, Scores] = {
+        name: {run.name: _value(run, name) for run in runs} for name in names
+    }
+    scores |= more or {}
+    chosen = _choose(scores, metrics)
+    headline = runs[0].protocol.headline
+    if len(matched) < FEWEST:
+        raise UsageError(
+            f"{len(matched)} of the runs' models have a rating, {FEWEST} are needed",
+            hint=_names_hint(runs, external, matched),
+        )
+    align_scores(headline, scores[headline], matched)
+    rows = []
+    for name in chosen:
+        known = sum(not math.isnan(v) for m, v in scores[name].items() if m in matched)
+        if known >= FEWEST:
+            rows.append(align_scores(name, scores[name], matched))
+    return Alignment(
+        runs[0].spec.benchmark,
+        matched,
+        {name: scores[name] for name in chosen},
+        tuple(rows),
+        tuple(_notes(runs, external, matched)),
+    )
+
+
+def _value(run: Run, name: str) -> float:
+    found = summary_of(run).metrics.get(name)
+    return math.nan if found is None or found.value is None else found.value
+
+
+def _choose(scores: Mapping[str, Scores], metrics: Sequence[str]) -> list[str]:
+    for name in metrics:
+        if name not in scores:
+            raise UsageError(f"no metric {name}", hint=f"there are: {', '.join(scores)}")
+    return list(metrics or scores)
+
+
+def check_runs(runs: Sequence[Run]) -> None:
+    """Refuses runs whose scores are not on one scale, and two runs of one model.
+
+    Raises:
+        UsageError: several benchmarks or judges, or one model twice.
+        ComparisonError: the runs are not over the same items.
+    """
+    benchmarks = dict.fromkeys(run.spec.benchmark for run in runs)
+    if len(benchmarks) > 1:
+        raise UsageError(
+            f"runs of several benchmarks: {', '.join(benchmarks)}", hint="give runs of one"
+        )
+    judges = dict.fromkeys(run.spec.judge.name for run in runs)
+    if len(judges) > 1:
+        raise UsageError(
+            f"runs under several judges: {', '.join(judges)}",
+            hint="give runs of one; `snellen judges` compares judges",
+        )
+    seen: dict[str, Run] = {}
+    for run in runs:
+        check_same_items(runs[0], run)
+        other = seen.get(run.name)
+        if other is not None:
+            raise UsageError(
+                f"{other.folder} and {run.folder} are both of {run.name}",
+                hint="give one run a model",
+            )
+        seen[run.name] = run
+
+
+def match_names(models: Iterable[str], external: Scores) -> dict[str, float]:
+    """The ratings by the runs' model names, which are compared without case."""
+    folded = {name.casefold().strip(): value for name, value in external.items()}
+    return {m: folded[m.casefold()] for m in models if m.casefold() in folded}
+
+
+def _names_hint(runs: Sequence[Run], external: Scores, matched: Scores) -> str:
+    unmatched = "; ".join(_unmatched(runs, external, matched))
+    return f"names must be equal but for case: {unmatched}" if unmatched else "give more runs"
+
+
+def _unmatched(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[str]:
+    lone = [run.name for run in runs if run.name not in matched]
+    if lone:
+        yield f"without a rating, left out: {', '.join(lone)}"
+    used = {m.casefold() for m in matched}
+    unused = [name for name in external if name.casefold().strip() not in used]
+    if unused:
+        yield f"rated, but without a run: {', '.join(unused)}"
+
+
+def _notes(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[str]:
+    yield from _unmatched(runs, external, matched)
+    yield from unlike([NamedSpec(run.name, run.spec) for run in runs if run.name in matched])
+    if len(set(matched.values())) == 1:
+        yield "all ratings are equal: nothing can go with them"
+    if any(run.spec.judge.fidelity == "low" for run in runs):
+        yield "low fidelity: the embedded judge's scores are not evidence about people's ratings"
+
+
+def read_ratings(path: str | Path) -> dict[str, float]:
+    """Ratings by model: a CSV with or without a heading, JSON `{name: rating}`, or JSON rows.
+
+    Raises:
+        DataError: the file cannot be read, names a model twice, or has a rating that is no number.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot be read: {error}", file=file, hint="give a UTF-8 file") from error
+    rows = _json_rows(text, file) if text.lstrip()[:1] in ("{", "[") else _csv_rows(text, file)
+    ratings: dict[str, float] = {}
+    seen: set[str] = set()
+    for number, (name, value) in enumerate(rows, 1):
+        if name.casefold().strip() in seen:
+            raise DataError(
+                f"model {name!r} stands twice", file=file, row=number, hint="give each model once"
+            )
+        seen.add(name.casefold().strip())
+        ratings[name] = _number(value, file, row=number)
+    return ratings
+
+
+def _number(value: Any, file: Path, *, row: int) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"the rating {value!r} is no number", file=file, row=row, hint=_HINT)
+    return number
+
+
+def _json_rows(text: str, file: Path) -> list[tuple[str, Any]]:
+    try:
+        # Pairs, since of two equal keys a dictionary would keep the last without a word.
+        found = json.loads(text, object_pairs_hook=list)
+    except ValueError as error:
+        raise DataError(f"is no JSON: {error}", file=file, hint=_HINT) from error
+    if text.lstrip().startswith("{"):
+        return list(found)
+    rows: list[tuple[str, Any]] = []
+    for number, row in enumerate(found, 1):
+        is_object = isinstance(row, list) and all(isinstance(pair, tuple) for pair in row)
+        fields = dict(row) if is_object else {}
+        name, rating = (_first(fields, names) for names in (MODEL_NAMES, RATING_NAMES))
+        if name is None or rating is None:
+            raise DataError("lacks a model or a rating", file=file, row=number, hint=_HINT)
+        rows.append((str(name), rating))
+    return rows
+
+
+_HINT = "rows look like {model, rating}, a table like `model,rating`"
+
+
+def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    lower = {str(k).casefold(): v for k, v in fields.items()}
+    return next((lower[name] for name in names if name in lower), None)
+
+
+def _csv_rows(text: str, file: Path) -> list[tuple[str, Any]]:
+    first = text.lstrip().split("\n", 1)[0]
+    mark = max(",;\t", key=first.count)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+    rows = [[cell.strip() for cell in row] for row in lines if any(row)]
+    if not rows:
+        raise DataError("the file is empty", file=file, hint=_HINT)
+    head = [cell.casefold() for cell in rows[0]]
+    model = next((head.index(name) for name in MODEL_NAMES if name in head), None)
+    rating = next((head.index(name) for name in RATING_NAMES if name in head), None)
+    if model is not None and rating is not None:
+        rows = rows[1:]
+    else:
+        model, rating = 0, 1
+    for number, row in enumerate(rows, 1):
+        if len(row) <= max(model, rating):
+            raise DataError(f"has {len(row)} columns", file=file, row=number, hint=_HINT)
+    return [(row[model], row[rating]) for row in rows]
+
+
+def overlap_scores(
+    runs: Sequence[Run], measures: Sequence[str] = tuple(MEASURES)
+) -> dict[str, Scores]:
+    """Overlap and similarity of replies with golden captions, by measure and model.
+
+    A blank reply counts as an empty text; a failed one, and an item without a golden caption, is
+    left out.
+
+    Raises:
+        MissingExtraError: a measure's library is not installed.
+    """
+    pairs = {run.name: golden_pairs(run) for run in runs}
+    return {
+        name: {m: MEASURES[name](found) if found else math.nan for m, found in pairs.items()}
+        for name in measures
+    }
+
+
+def golden_pairs(run: Run) -> Pairs:
+    """Replies and golden captions of a run, in the order of the items."""
+    return [
+        (row.reply or "", item.reference)
+        for item in run.items
+        for repeat in range(run.spec.repeats)
+        if item.reference
+        and (row := run.replies.get((item.id, repeat))) is not None
+        and not row.status.startswith("failed:")
+    ]
+
+
+GATED_TITLES: Mapping[str, str] = {
+    "score": "Score (gated)",
+    "easy_wrong_avg": "Score without the gate",
+    SCALAR: "One-to-ten judge",
+}
+
+
+def alignment_table(alignment: Alignment) -> Table:
+    """Each metric's correlations with the ratings, with intervals and p values."""
+    rows = tuple(
+        (
+            title_of_metric(row.metric),
+            *(_cell(c) for c in (row.pearson, row.spearman, row.kendall)),
+            str(row.n),
+        )
+        for row in alignment.rows
+    )
+    columns = ("Metric", "Pearson [95%] p", "Spearman [95%] p", "Kendall [95%] p", "Models")
+    notes = (
+        "in brackets: intervals by Fisher's transformation, none at a correlation of exactly 1 or "
+        "for fewer than four models (Kendall: five); "
+        "p: two-sided, by permutation",
+        *alignment.notes,
+    )
+    return Table(f"{alignment.benchmark}: alignment with outside ratings", columns, rows, notes)
+
+
+def title_of_metric(metric: str) -> str:
+    """A metric's name in tables and figures, overlap measures included."""
+    known = {**OVERLAP_TITLES, **GATED_TITLES}
+    return known.get(metric) or title_of(metric).removesuffix(" %")
+
+
+def _cell(found: Correlation) -> str:
+    if math.isnan(found.value):
+        return "-"
+    ends = "" if found.interval is None else f" [{found.interval[0]:.2f}, {found.interval[1]:.2f}]"
+    p = "p<0.001" if found.p < 0.0005 else f"p={found.p:.3f}"
+    return f"{found.value:.3f}{ends} {p}"
+
+
+def scores_table(alignment: Alignment) -> Table:
+    """What was correlated: each model's rating and its scores, the best rated first.
+
+    The longer of models and metrics goes down the page, so that the table stays narrow.
+    """
+    names = [row.metric for row in alignment.rows]
+    models = sorted(alignment.ratings, key=lambda m: -alignment.ratings[m])
+    lines = [("Model", *models), ("Rating", *(f"{alignment.ratings[m]:g}" for m in models))]
+    for name in names:
+        known = (alignment.scores[name][m] for m in models)
+        lines.append(
+            (title_of_metric(name), *("-" if math.isnan(v) else f"{v:.3f}" for v in known))
+        )
+    if len(models) > len(names):
+        lines = list(zip(*lines, strict=True))
+    return Table("What was correlated", lines[0], tuple(lines[1:]))

@@ -1,0 +1,1 @@
+"""Tables as data, and their text forms."""

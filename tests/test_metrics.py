@@ -1,0 +1,83 @@
+"""The table of probes, and tallies by cluster: what is counted, and how far a metric can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from snellen.metrics import Metric, ProbeTable, Tally, column, pool, probe_table, quotient, reach
+from snellen.records import Item, Probe, Verdict
+
+RIGHT = Metric("right", quotient("right", "all"), None, None, column("all"))
+TOKENS = Metric("tokens", column("all"), None, None, column("all"), unit="tokens")
+GAP = Metric("gap", column("right"), None, None, column("all"), unit="points")
+
+
+def item(name: str, *, cluster: str = "", **groups: tuple[str, ...]) -> Item:
+    """An item of one probe."""
+    probe = Probe("p", "?", "true", groups={"kind": f"kind of {name}"})
+    return Item(name, (), (probe,), cluster=cluster, groups=groups)
+
+
+def table_of(*items: Item, correct: Mapping[str, bool]) -> ProbeTable:
+    """The probes of items of which some are scored."""
+    verdicts = {
+        (name, 0, "p"): Verdict(name, "p", is_right, is_right, "scored")
+        for name, is_right in correct.items()
+    }
+    return probe_table(items, verdicts)
+
+
+def tally_of(table: ProbeTable) -> Tally:
+    """Right ones and all, by cluster."""
+    n = len(table.units)
+    right, every = pool(table.unit, table.correct, n), pool(table.unit, np.ones(table.n), n)
+    return table.by_cluster(("right", "all"), {"right": right, "all": every}, (RIGHT,))
+
+
+def test_no_metric_reaches_further_than_its_unit_allows() -> None:
+    """Rates lie from 0 to 1, differences from -1 to 1, and what is counted has no upper end."""
+    low, high = reach([RIGHT, GAP, TOKENS])
+    assert low.tolist() == [0.0, -1.0, 0.0]
+    assert high.tolist() == [1.0, 1.0, np.inf]
+
+
+def test_items_of_one_cluster_are_one_row() -> None:
+    """Two questions on one picture add up; an item without a cluster is its own."""
+    items = item("a", cluster="x"), item("b", cluster="x"), item("c")
+    tally = tally_of(table_of(*items, correct={"a": True, "b": False, "c": True}))
+    assert tally.clusters == ("x", "c")
+    assert tally.counts.tolist() == [[1, 2], [1, 1]]
+
+
+def test_a_cluster_without_probes_is_no_row() -> None:
+    """A part of the probes is a tally of the clusters that have some of them."""
+    table = table_of(item("a"), item("b"), correct={"a": True, "b": True})
+    tally = tally_of(table.where(table.labels["kind"] == "kind of b"))
+    assert (tally.clusters, tally.counts.tolist()) == (("b",), [[1, 1]])
+
+
+def test_a_probe_without_a_verdict_is_unscored() -> None:
+    """It is neither right nor left out."""
+    table = table_of(item("a"), item("b"), correct={"a": True})
+    assert table.unscored.tolist() == [False, True]
+    assert tally_of(table).counts.tolist() == [[1, 1], [0, 1]]
+
+
+def test_only_dimensions_of_one_label_an_item_are_labels_of_probes() -> None:
+    """An item with two labels has no single one."""
+    items = item("a", l1=("x",), l2=("u", "v")), item("b", l1=("y",), l2=("u",))
+    labels = table_of(*items, correct={}).labels
+    assert labels.keys() == {"kind", "l1"}
+    assert labels["l1"].tolist() == ["x", "y"]
+
+
+def test_a_difference_is_known_by_its_two_parts() -> None:
+    """Only where both parts are metrics of the same tally."""
+    gap = replace(GAP, parts=("right", "tokens"))
+    counts = np.zeros((1, 2))
+    whole = Tally(("x",), ("right", "all"), counts, (RIGHT, gap, TOKENS))
+    assert whole.differences() == {1: (0, 2)}
+    assert replace(whole, metrics=(RIGHT, gap)).differences() == {}
