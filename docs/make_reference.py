@@ -15,8 +15,7 @@ import click
 
 import snellen
 from snellen.cli import COMMANDS, cli
-from snellen.protocols import caption_tally, captionqa, direct, rubric
-from snellen.tables.table import title_of
+from snellen.protocols import PROTOCOLS
 
 HERE = Path(__file__).parent / "reference"
 WIDTH = 96
@@ -62,12 +61,6 @@ def _signature(value: object) -> str:
 
 def metrics_page() -> str:
     """The metrics of each protocol, with unit and direction."""
-    metrics_of = {
-        "direct": (direct.ACCURACY, direct.macro(())),
-        "reading": caption_tally.METRICS,
-        "reading, CaptionQA": captionqa.METRICS,
-        "rubric": rubric.METRICS,
-    }
     lines = [
         "# Metrics",
         "",
@@ -76,11 +69,10 @@ def metrics_page() -> str:
         "",
     ]
     arrows = {1: "higher is better", -1: "lower is better", 0: "neither"}
-    for name, metrics in metrics_of.items():
+    for name, protocol in PROTOCOLS.items():
         lines += [f"## {name}", "", "| metric | title | unit | better |", "|---|---|---|---|"]
-        for m in metrics:
-            title = title_of(m.name)
-            lines.append(f"| `{m.name}` | {title} | {m.unit} | {arrows[m.better]} |")
+        for m in protocol.metrics:
+            lines.append(f"| `{m.name}` | {m.title} | {m.unit or '-'} | {arrows[m.better]} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ from snellen.metrics import Metric, ProbeTable, Tally, column, pool, probe_table
 from snellen.records import Item, Probe, Verdict
 
 RIGHT = Metric("right", quotient("right", "all"), None, None, column("all"))
-TOKENS = Metric("tokens", column("all"), None, None, column("all"), unit="tokens")
+TOKENS = Metric("tokens", column("all"), None, None, column("all"), unit="tokens", digits=0)
 GAP = Metric("gap", column("right"), None, None, column("all"), unit="points")
 
 
@@ -81,3 +81,11 @@ def test_a_difference_is_known_by_its_two_parts() -> None:
     whole = Tally(("x",), ("right", "all"), counts, (RIGHT, gap, TOKENS))
     assert whole.differences() == {1: (0, 2)}
     assert replace(whole, metrics=(RIGHT, gap)).differences() == {}
+
+
+def test_a_metric_says_how_it_is_printed() -> None:
+    """The heading holds the unit, and the scale turns a value into the printed number."""
+    rate = Metric("acc", column("right"), None, None, column("all"), title="Accuracy")
+    assert (rate.heading, rate.scale) == ("Accuracy %", 100)
+    assert (GAP.heading, GAP.scale) == ("gap, points", 100)
+    assert (TOKENS.heading, TOKENS.scale) == ("tokens", 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from snellen.stats.bootstrap import DEFAULT_RESAMPLING, Intervals, Resampling, i
 Array = NDArray[np.float64]
 Sums = Mapping[str, Array]
 Formula = Callable[[Sums], Array]
+Unit = Literal["%", "points", "‰", "tokens", ""]
+# How a unit follows a metric's title. A count of tokens says its unit in the title.
+UNIT_SUFFIXES: Mapping[str, str] = {"%": " %", "points": ", points", "‰": " ‰"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,13 @@ class Metric:
 
     Each formula maps column sums, arrays of any one shape, to an array of that shape; NaN where
     a denominator is zero. None where a metric has no such reading. `n` is the denominator of the
-    strict value. `better` is +1, -1, or 0 where neither direction is better. `unit` is `rate`,
-    `per_mille`, `tokens`, `points` (a difference of rates, which `parts` names) or `ratio`. `lower`
-    is the reading that counts unscored probes against it, where the strict value does not already.
+    strict value. `better` is +1, -1, or 0 where neither direction is better. `lower` is the reading
+    that counts unscored probes against the metric, where the strict value does not already.
+
+    `title` is the name for people, without the unit. `unit` is `%` (the value is a fraction of 1),
+    `points` (a difference of two rates, which `parts` names), `‰` (the value is per mille),
+    `tokens`, or "" for a plain number. `digits` is the number of decimals that tables print.
+    `is_main` marks the metrics that a comparison looks at when none is named.
     """
 
     name: str
@@ -38,10 +45,23 @@ class Metric:
     scored: Formula | None
     upper: Formula | None
     n: Formula
+    title: str = ""
+    unit: Unit = "%"
+    digits: int = 1
+    is_main: bool = False
     better: int = 1
-    unit: str = "rate"
     lower: Formula | None = None
     parts: tuple[str, str] | None = None
+
+    @property
+    def heading(self) -> str:
+        """The title with the unit, for the head of a column: `Overall %`."""
+        return (self.title or self.name) + UNIT_SUFFIXES.get(self.unit, "")
+
+    @property
+    def scale(self) -> int:
+        """How much a printed number is larger than the value: 100 for `%` and `points`, else 1."""
+        return 100 if self.unit in {"%", "points"} else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +107,7 @@ class Tally:
         found = intervals(
             self.counts,
             self.statistic(),
-            rates=[metric.unit == "rate" for metric in self.metrics],
+            rates=[metric.unit == "%" for metric in self.metrics],
             differences=self.differences(),
             resampling=resampling,
         )
@@ -104,7 +124,7 @@ def reach(metrics: Sequence[Metric]) -> tuple[Array, Array]:
 
     An interval by resampling may go further. Counts and densities have no upper end.
     """
-    ends = {"rate": (0.0, 1.0), "points": (-1.0, 1.0)}
+    ends = {"%": (0.0, 1.0), "points": (-1.0, 1.0)}
     low, high = np.array([ends.get(m.unit, (0.0, np.inf)) for m in metrics]).reshape(-1, 2).T
     return low, high
 

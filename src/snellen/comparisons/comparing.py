@@ -29,12 +29,6 @@ from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS
 from snellen.runs.folder import Run
 from snellen.stats import bootstrap as stats
 
-MAIN_METRICS: Final[Mapping[str, tuple[str, ...]]] = {
-    "reading": ("overall_acc", "effective_acc", "coverage", "mean_density"),
-    "captionqa": ("score", "accuracy", "cannot_answer_rate"),
-    "rubric": ("score", "gate_pass", "atomic_acc"),
-    "direct": ("accuracy", "macro_accuracy"),
-}
 POWER: Final = 0.8
 MUCH_UNSCORED: Final = 0.05
 Ends = tuple[float, float]
@@ -261,7 +255,8 @@ def _chosen_metrics(
     own = [[metric.name for metric in tally.metrics] for tally in tallies]
     available = [name for name in own[0] if all(name in other for other in own)]
     if wanted is None:
-        return [n for n in MAIN_METRICS[group.sides[0].protocol.name] if n in available]
+        main = [metric.name for metric in group.sides[0].protocol.metrics if metric.is_main]
+        return [name for name in main if name in available]
     for name in wanted:
         if name not in available:
             raise _unknown_metric(name, available)

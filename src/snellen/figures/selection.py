@@ -22,7 +22,7 @@ from snellen.runs.naming import kept_share, whole_name
 from snellen.runs.spec import Value
 from snellen.studies.rubric import coverage_of
 from snellen.tables.runs import summary_of
-from snellen.tables.table import title_of
+from snellen.tables.table import short_title, title_of
 
 KINDS = ("png", "svg", "pdf")
 
@@ -67,7 +67,7 @@ def _few(runs: Sequence[Run]) -> tuple[Sequence[Run], str]:
 
 def _reading_charts(runs: Sequence[Run]) -> list[Chart | None]:
     headline = runs[0].protocol.headline
-    name = title_of(headline).removesuffix(" %")
+    name = short_title(headline)
     return [
         _radar_chart(runs, "category", headline, f"{name} by question category"),
         _trade_chart(runs),
@@ -156,7 +156,7 @@ def _generator_chart(runs: Sequence[Run], metric: str) -> Chart | None:
         return None
     caption = "Does a model do better on the questions of one generator? Lines are 95% intervals."
     return Chart(
-        "bars-generator", f"{title_of(metric).removesuffix(' %')} by question generator", caption,
+        "bars-generator", f"{short_title(metric)} by question generator", caption,
         bars.group_bars(series, title=_axis(metric)),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from snellen.records import Verdict
 from snellen.runs.folder import Run
 from snellen.stats.agreement import Agreement, cohen_kappa, kendall_tau_b
 from snellen.tables.runs import summary_of
-from snellen.tables.table import PERCENT, Table, counted, number, title_of
+from snellen.tables.table import Table, counted, is_percent, number, title_of
 
 # Verdicts that were reached without asking the judge say nothing about it.
 WITHOUT_JUDGE = frozenset({"empty", "truncated", "thought_only", "exact_match"})
@@ -382,7 +382,7 @@ def pairs_table(study: JudgeStudy) -> Table:
         )
         for pair in study.pairs
     )
-    unit = "points" if study.metric in PERCENT else "its unit"
+    unit = "points" if is_percent(study.metric) else "its unit"
     columns = (
         "Judges", f"Mean difference, {unit}", "Tau", "Same order", "Agreement", "Kappa", "Probes",
         "Unreadable: 1st / 2nd / both", "Abstains: 1st / 2nd / both",

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from snellen.flows import Flow
-from snellen.metrics import ProbeTable, Tally
-from snellen.protocols import captionqa, direct, reading, rubric
+from snellen.metrics import Metric, ProbeTable, Tally
+from snellen.protocols import caption_tally, captionqa, direct, reading, rubric
 from snellen.protocols.captionqa import CaptionQAOptions
 from snellen.protocols.direct import DirectOptions
 from snellen.protocols.reading import ReadingOptions
@@ -25,13 +25,15 @@ Replies = Mapping[tuple[str, int], ReplyRow]
 class Protocol:
     """How a protocol is tallied, and the type of its options.
 
-    `headline` is its first number; `judge_temperature` and `judge_max_tokens` are the judge's
-    defaults. `partial` holds the dimensions that divide the probes of one item, each with the
-    metrics that mean something over a part of them: an item has one gate, a proposer has none.
+    `metrics` are all that a run can have. `headline` is the first number; `judge_temperature` and
+    `judge_max_tokens` are the judge's defaults. `partial` holds the dimensions that divide the
+    probes of one item, each with the metrics that mean something over a part of them: an item has
+    one gate, a proposer has none.
     """
 
     name: str
     tally: Callable[[ProbeTable, Replies], Tally]
+    metrics: tuple[Metric, ...]
     headline: str
     dimensions: tuple[str, ...]
     judge_temperature: float
@@ -53,6 +55,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "reading": Protocol(
         "reading",
         reading.tally,
+        caption_tally.METRICS,
         "overall_acc",
         ("category", "l1", "generator", "nature", "area"),
         judge_temperature=0.0,
@@ -62,6 +65,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "captionqa": Protocol(
         "captionqa",
         captionqa.tally,
+        captionqa.METRICS,
         "score",
         ("category", "domain"),
         judge_temperature=0.0,
@@ -71,6 +75,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "rubric": Protocol(
         "rubric",
         rubric.tally,
+        rubric.METRICS,
         "score",
         ("category", "proposer", "jurors"),
         judge_temperature=0.0,
@@ -81,6 +86,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "direct": Protocol(
         "direct",
         direct.tally,
+        (direct.ACCURACY, direct.macro(())),
         "accuracy",
         ("error_category",),
         judge_temperature=0.3,
@@ -99,6 +105,16 @@ def protocol_of(name: str, benchmark: str) -> Protocol:
     ('score', 'overall_acc')
     """
     return PROTOCOLS[VARIANTS.get((name, benchmark), name)]
+
+
+def metric_named(name: str) -> Metric | None:
+    """The metric of that name under any protocol; None where there is none.
+
+    >>> metric_named("overall_acc").heading
+    'Overall %'
+    """
+    known = (metric for one in PROTOCOLS.values() for metric in one.metrics)
+    return next((metric for metric in known if metric.name == name), None)
 
 
 def judge_forms(options: Options) -> tuple[frozenset[str], ...]:

@@ -35,6 +35,8 @@ METRICS: tuple[Metric, ...] = (
         lambda s: ratio(s["C"], s["M"] - s["X"]),
         lambda s: ratio(s["C"] + s["X"], s["M"]),
         column("M"),
+        title="Overall",
+        is_main=True,
     ),
     Metric(
         "effective_acc",
@@ -42,6 +44,8 @@ METRICS: tuple[Metric, ...] = (
         lambda s: ratio(s["C"], s["M"] - s["X"] - s["U"]),
         lambda s: ratio(s["C"] + s["X"], s["M"] - s["U"]),
         lambda s: s["M"] - s["U"],
+        title="Effective",
+        is_main=True,
     ),
     Metric(
         "uncertain_ratio",
@@ -49,6 +53,7 @@ METRICS: tuple[Metric, ...] = (
         lambda s: ratio(s["U"], s["M"] - s["X"]),
         quotient("U", "M"),
         column("M"),
+        title="Uncertain",
         better=-1,
     ),
     Metric(
@@ -57,6 +62,8 @@ METRICS: tuple[Metric, ...] = (
         lambda s: ratio(s["M"] - s["X"] - s["U"], s["M"] - s["X"]),
         lambda s: ratio(s["M"] - s["U"], s["M"]),
         column("M"),
+        title="Coverage",
+        is_main=True,
         lower=lambda s: ratio(s["M"] - s["U"] - s["X"], s["M"]),
     ),
     Metric(
@@ -65,8 +72,10 @@ METRICS: tuple[Metric, ...] = (
         quotient("T", "ok"),
         None,
         column("ok"),
-        better=0,
+        title="Tokens/image",
         unit="tokens",
+        digits=0,
+        better=0,
     ),
     Metric(
         "mean_density",
@@ -74,7 +83,10 @@ METRICS: tuple[Metric, ...] = (
         quotient("ds", "os"),
         quotient("du", "ok"),
         column("n"),
-        unit="per_mille",
+        title="Mean dens.",
+        unit="‰",
+        digits=2,
+        is_main=True,
     ),
     Metric(
         "global_density",
@@ -82,7 +94,9 @@ METRICS: tuple[Metric, ...] = (
         lambda s: 1000 * ratio(s["C"], s["Ws"]),
         lambda s: 1000 * ratio(s["C"] + s["Xo"], s["W"]),
         column("W"),
-        unit="per_mille",
+        title="Global dens.",
+        unit="‰",
+        digits=2,
     ),
     Metric(
         "density_cv",
@@ -90,8 +104,10 @@ METRICS: tuple[Metric, ...] = (
         lambda s: _density_cv(s, "ds", "dds", "os"),
         None,
         column("n"),
+        title="Density CV",
+        unit="",
+        digits=3,
         better=-1,
-        unit="ratio",
     ),
 )
 

@@ -203,6 +203,8 @@ METRICS: tuple[Metric, ...] = (
         lambda s: ratio(s["S"], s["M"] - s["X"]),
         lambda s: ratio(s["S"] + s["X"], s["M"]),
         column("M"),
+        title="Score",
+        is_main=True,
     ),
     Metric(
         "accuracy",
@@ -210,6 +212,8 @@ METRICS: tuple[Metric, ...] = (
         lambda s: ratio(s["C"], s["M"] - s["X"]),
         lambda s: ratio(s["C"] + s["X"], s["M"]),
         column("M"),
+        title="Accuracy",
+        is_main=True,
     ),
     Metric(
         "cannot_answer_rate",
@@ -217,9 +221,11 @@ METRICS: tuple[Metric, ...] = (
         lambda s: ratio(s["U"], s["M"] - s["X"]),
         quotient("U", "M"),
         column("M"),
+        title="Cannot answer",
+        is_main=True,
         better=-1,
     ),
-    *caption_tally.METRICS,
+    *(replace(metric, is_main=False) for metric in caption_tally.METRICS),
 )
 
 

@@ -217,6 +217,8 @@ ACCURACY = Metric(
     lambda s: ratio(s["C"], s["M"] - s["X"]),
     lambda s: ratio(s["C"] + s["X"], s["M"]),
     column("M"),
+    title="Accuracy",
+    is_main=True,
 )
 
 
@@ -238,6 +240,8 @@ def macro(labels: Sequence[str]) -> Metric:
         mean_of(lambda c, m, x: ratio(c, m - x)),
         mean_of(lambda c, m, x: ratio(c + x, m)),
         column("M"),
+        title="Macro",
+        is_main=True,
     )
 
 

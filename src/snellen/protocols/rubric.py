@@ -8,7 +8,7 @@ Source: PerceptionRubrics, formulas (1) and (2).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -294,27 +294,47 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _item_metric(name: str, top: str, n: str, unscored: str) -> Metric:
+def _statement_metric(name: str, title: str, columns: str) -> Metric:
+    """The share of statements that hold; `columns` names right, all and unscored statements."""
+    right, n, unscored = columns.split()
     return Metric(
         name,
-        quotient(top, n),
-        lambda s: ratio(s[top], s[n] - s[unscored]),
-        lambda s: ratio(s[top] + s[unscored], s[n]),
+        quotient(right, n),
+        lambda s: ratio(s[right], s[n] - s[unscored]),
+        lambda s: ratio(s[right] + s[unscored], s[n]),
         column(n),
+        title=title,
     )
 
 
-SCORE = Metric("score", quotient("S", "n"), quotient("Ss", "nS"), quotient("Su", "n"), column("n"))
-GATE = Metric(
-    "gate_pass", quotient("G", "n"), quotient("Gs", "nG"), quotient("Gu", "n"), column("n")
+SCORE = Metric(
+    "score",
+    quotient("S", "n"),
+    quotient("Ss", "nS"),
+    quotient("Su", "n"),
+    column("n"),
+    title="Score",
+    is_main=True,
 )
-ATOMIC = _item_metric("atomic_acc", "C", "P", "X")
+GATE = Metric(
+    "gate_pass",
+    quotient("G", "n"),
+    quotient("Gs", "nG"),
+    quotient("Gu", "n"),
+    column("n"),
+    title="Gate pass",
+    is_main=True,
+)
+ATOMIC = replace(_statement_metric("atomic_acc", "Atomic", "C P X"), is_main=True)
+MUST_RIGHT_ACC = _statement_metric("must_right_acc", "Must-Right", "Mc Mm Mx")
+EASY_WRONG_ACC = _statement_metric("easy_wrong_acc", "Easy-Wrong", "Ec Em Ex")
 EASY_AVG = Metric(
     "easy_wrong_avg",
     quotient("A", "nE"),
     quotient("As", "nA"),
     quotient("Au", "nE"),
     column("nE"),
+    title="E-W avg (no gate)",
 )
 GAP = Metric(
     "reliability_gap",
@@ -322,6 +342,7 @@ GAP = Metric(
     lambda s: ratio(s["Gs"], s["nG"]) - ratio(s["C"], s["P"] - s["X"]),
     None,
     column("n"),
+    title="Gap",
     unit="points",
     parts=("gate_pass", "atomic_acc"),
 )
@@ -329,18 +350,14 @@ METRICS: tuple[Metric, ...] = (
     SCORE,
     GATE,
     ATOMIC,
-    _item_metric("must_right_acc", "Mc", "Mm", "Mx"),
-    _item_metric("easy_wrong_acc", "Ec", "Em", "Ex"),
+    MUST_RIGHT_ACC,
+    EASY_WRONG_ACC,
     EASY_AVG,
     GAP,
 )
 # Those that need no gate.
 STATEMENT_METRICS = ("atomic_acc", "must_right_acc", "easy_wrong_acc")
-GATE_FIRST_METRICS: tuple[Metric, ...] = (
-    SCORE,
-    GATE,
-    _item_metric("must_right_acc", "Mc", "Mm", "Mx"),
-)
+GATE_FIRST_METRICS: tuple[Metric, ...] = (SCORE, GATE, MUST_RIGHT_ACC)
 
 
 def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:

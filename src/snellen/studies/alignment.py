@@ -27,7 +27,7 @@ from snellen.stats.distributions import normal_quantile
 from snellen.studies.overlap import MEASURES, Pairs
 from snellen.studies.overlap import TITLES as OVERLAP_TITLES
 from snellen.tables.runs import summary_of
-from snellen.tables.table import Table, title_of
+from snellen.tables.table import Table, short_title
 
 MODEL_NAMES = ("model", "name", "id")
 RATING_NAMES = ("rating", "elo", "score", "arena")
@@ -376,7 +376,7 @@ def alignment_table(alignment: Alignment) -> Table:
 def title_of_metric(metric: str) -> str:
     """A metric's name in tables and figures, overlap measures included."""
     known = {**OVERLAP_TITLES, **GATED_TITLES}
-    return known.get(metric) or title_of(metric).removesuffix(" %")
+    return known.get(metric) or short_title(metric)
 
 
 def _cell(found: Correlation) -> str:

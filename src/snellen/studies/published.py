@@ -13,7 +13,7 @@ import msgspec
 from snellen.errors import UsageError
 from snellen.runs.folder import Run
 from snellen.tables.runs import summary_of
-from snellen.tables.table import PERCENT, Table, number, title_of
+from snellen.tables.table import Table, is_percent, number, title_of
 
 FILE = "published_scores.json"
 # What the papers' columns are called here, where they are called otherwise.
@@ -92,7 +92,7 @@ def _metrics(row: Mapping[str, Any], benchmark: str) -> dict[str, float]:
     renamed = {COLUMNS[benchmark].get(name, name): value for name, value in row.items()}
     wanted = (name for name in METRICS[benchmark] if isinstance(renamed.get(name), int | float))
     return {
-        name: renamed[name] / 100 if name in PERCENT else float(renamed[name]) for name in wanted
+        name: renamed[name] / 100 if is_percent(name) else float(renamed[name]) for name in wanted
     }
 
 

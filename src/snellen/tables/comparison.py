@@ -16,7 +16,7 @@ from snellen.tables.table import Table, counted, number, title_of
 
 _MOST_IMAGES = 100_000
 
-_UNITS = {"rate": "points", "points": "points", "per_mille": "per mille", "tokens": "tokens"}
+_UNITS = {"%": "points", "points": "points", "‰": "per mille", "tokens": "tokens"}
 # Words for a positive and a negative difference, by which direction is better.
 _WORDS = {1: ("better", "worse"), -1: ("worse", "better"), 0: ("higher", "lower")}
 

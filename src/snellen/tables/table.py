@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from snellen.protocols import metric_named
 from snellen.runs.spec import Value
-
-TITLES: Mapping[str, str] = {
-    "overall_acc": "Overall %",
-    "effective_acc": "Effective %",
-    "uncertain_ratio": "Uncertain %",
-    "coverage": "Coverage %",
-    "tokens_per_image": "Tokens/image",
-    "mean_density": "Mean dens. ‰",
-    "global_density": "Global dens. ‰",
-    "density_cv": "Density CV",
-    "score": "Score %",
-    "gate_pass": "Gate pass %",
-    "atomic_acc": "Atomic %",
-    "must_right_acc": "Must-Right %",
-    "easy_wrong_acc": "Easy-Wrong %",
-    "easy_wrong_avg": "E-W avg (no gate) %",
-    "reliability_gap": "Gap, points",
-    "accuracy": "Accuracy %",
-    "macro_accuracy": "Macro %",
-    "cannot_answer_rate": "Cannot answer %",
-}
-
-
-PERCENT = frozenset(
-    {
-        "overall_acc", "effective_acc", "uncertain_ratio", "coverage", "score", "gate_pass",
-        "atomic_acc", "must_right_acc", "easy_wrong_acc", "easy_wrong_avg", "reliability_gap",
-        "accuracy", "macro_accuracy", "cannot_answer_rate",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +22,7 @@ class Table:
     marks: tuple[tuple[int, ...], ...] = ()
 
 
-def number(name: str, value: float | None, digits: int = 1) -> str:
+def number(name: str, value: float | None, digits: int | None = None) -> str:
     """A metric's number as people read it: rates in per cent, `-` where there is none.
 
     >>> number("overall_acc", 0.6872)
@@ -62,11 +32,12 @@ def number(name: str, value: float | None, digits: int = 1) -> str:
     """
     if value is None:
         return "-"
-    if name in PERCENT:
-        return f"{100 * value:.{digits}f}"
-    if name == "tokens_per_image":
-        return f"{value:.0f}"
-    return f"{value:.{3 if name == 'density_cv' else 2}f}"
+    metric = metric_named(name)
+    if metric is None:
+        return f"{value:.2f}"
+    # A rate may be wanted with other digits than those of its metric.
+    wanted = digits if digits is not None and metric.scale == 100 else metric.digits
+    return f"{metric.scale * value:.{wanted}f}"
 
 
 def with_interval(name: str, value: Value | None) -> str:
@@ -89,5 +60,18 @@ def counted(n: int, thing: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """A metric's column title."""
-    return TITLES.get(name, name)
+    """A metric's column title; a name that no protocol knows stands for itself."""
+    metric = metric_named(name)
+    return name if metric is None else metric.heading
+
+
+def short_title(name: str) -> str:
+    """A metric's title without its unit."""
+    metric = metric_named(name)
+    return name if metric is None else metric.title
+
+
+def is_percent(name: str) -> bool:
+    """Whether a metric is a fraction of 1 that is printed as per cent or points."""
+    metric = metric_named(name)
+    return metric is not None and metric.scale == 100
