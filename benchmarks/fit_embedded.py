@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from scipy.optimize import minimize
 
 from snellen.embedded import reading, statements
@@ -44,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Statement:
-    """A rubric with the features of its forms; `supported` says whether the caption says it."""
+    """A rubric with its features; `supported` says whether the caption says it."""
 
     source: str
     picture: str
@@ -95,12 +96,8 @@ def _thinned(questions: Sequence[Question]) -> list[Question]:
 
 def fit_support(rubrics: Sequence[Statement]) -> np.ndarray:
     """The weights of whether a caption says a statement."""
-    weights = np.array(statements.SUPPORT_WEIGHTS)
     truths = np.array([r.supported for r in rubrics], float)
-    for _ in range(ROUNDS):
-        best = np.array([r.features[(r.features @ weights).argmax()] for r in rubrics])
-        weights = _fit_yes_no(best, truths, PENALTY_SUPPORT)
-    return weights
+    return _fit_yes_no(np.array([r.features for r in rubrics]), truths, PENALTY_SUPPORT)
 
 
 def _best_rows(pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -141,7 +138,7 @@ def _is_read_right(question: Question, weights: Weights) -> bool:
 
 
 def _is_verified(rubric: Statement, weights: np.ndarray) -> bool:
-    return bool((rubric.features @ weights).max() > 0) == rubric.supported
+    return bool(rubric.features @ weights > 0) == rubric.supported
 
 
 def _cross_validate(
@@ -180,7 +177,7 @@ def _tasks() -> Iterator[tuple[str, str, ReadTask, int | None]]:
             yield "dev", picture, trial.task, label
             for row in reworded.get(name, ()):
                 options = tuple(row["options"])
-                task = replace(trial.task, question=row["question"], options=options)
+                task = structs.replace(trial.task, question=row["question"], options=options)
                 yield row["wording"], picture, task, label
 
 

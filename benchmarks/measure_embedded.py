@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from snellen.embedded.encoder import Encoder
+from snellen.embedded.evidence import terms_of
 from snellen.embedded.judge import EmbeddedJudge
-from snellen.embedded.words import clauses, sentences, stems
+from snellen.embedded.words import clauses, sentences, stem
 from snellen.judges.labelled import JudgeRow, Trial, ask_bare, load_trials, measure
 from snellen.records import ReadTask
 
@@ -88,8 +89,8 @@ def plain_rule(encoder: Encoder, task: ReadTask) -> str:
     vectors = encoder.embed([*parts, *asked])
     cosines = np.stack([vectors[p] for p in parts]) @ np.stack([vectors[a] for a in asked]).T
     gains = (cosines[:, 1:] - cosines[:, :1]).max(axis=0)
-    held = stems(task.caption)
-    shares = [len(stems(o) & held) / max(1, len(stems(o))) for o in task.options]
+    held, *options = ({stem(t) for t in terms_of(text)} for text in (task.caption, *task.options))
+    shares = [len(own & held) / max(1, len(own)) for own in options]
     scores = gains + 0.1 * np.array(shares)
     return "ABCD"[int(scores.argmax())] if scores.max() >= 0.03 else "E"
 

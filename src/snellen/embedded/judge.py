@@ -16,6 +16,7 @@ from snellen.embedded import grading, reading, statements
 from snellen.embedded.encoder import Encoder
 from snellen.embedded.evidence import Vectors
 from snellen.embedded.language import foreign_language
+from snellen.embedded.wordpiece import VOCABULARY_SHA256
 from snellen.embedded.words import normalise
 from snellen.keys import digest, digest_of
 from snellen.records import (
@@ -28,22 +29,6 @@ from snellen.records import (
     RubricTask,
     Task,
 )
-
-_RULES = (
-    "judge",
-    "encoder",
-    "evidence",
-    "grading",
-    "language",
-    "quantities",
-    "reading",
-    "statements",
-    "thesaurus",
-    "wordpiece",
-    "words",
-)
-_RULE_FILES = tuple(f"embedded/{name}.py" for name in _RULES)
-_DATA_FILES = ("data/embedded/vocab.txt.gz", "data/embedded/thesaurus.txt.gz")
 
 _Batch = list[tuple[Task, asyncio.Future[Answer]]]
 
@@ -99,57 +84,46 @@ class EmbeddedJudge:
         self._worker.shutdown(wait=True)
 
     async def _answer_rounds(self) -> None:
-        """Answers what is waiting, round by round, until nothing is."""
+        """Answer what is waiting, round by round, until nothing is."""
+        loop = asyncio.get_running_loop()
         while self._waiting:
             await asyncio.sleep(_GATHER_S)
             batch, self._waiting = self._waiting, []
+            judged = loop.run_in_executor(self._worker, self._judge, [task for task, _ in batch])
             try:
-                await self._answer_batch(batch)
+                await asyncio.wait([judged])
+                error = judged.exception()
+                for place, (_, future) in enumerate(batch):
+                    if error is not None and not future.done():
+                        future.set_exception(error)
+                    elif not future.done():
+                        future.set_result(judged.result()[place])
             finally:
                 for _, future in batch:
                     future.cancel()
 
-    async def _answer_batch(self, batch: _Batch) -> None:
-        tasks = [task for task, _ in batch]
-        judged = asyncio.get_running_loop().run_in_executor(self._worker, self._judge, tasks)
-        await asyncio.wait([judged])
-        error = judged.exception()
-        for place, (_, future) in enumerate(batch):
-            if future.done():
-                continue
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(judged.result()[place])
-
     def _judge(self, tasks: Sequence[Task]) -> list[Answer]:
         """The answers to some tasks, embedded together."""
-        refused = [_refuse(task) for task in tasks]
-        wanted = (
-            text
-            for task, refusal in zip(tasks, refused, strict=True)
-            if refusal is None
-            for text in _texts(task)
-        )
+        pairs = [(task, _refuse(task)) for task in tasks]
+        wanted = (text for task, refusal in pairs if refusal is None for text in _texts(task))
         vectors = self._encoder.embed(wanted)
-        return [
-            refusal if refusal is not None else _answer(task, vectors)
-            for task, refusal in zip(tasks, refused, strict=True)
-        ]
+        return [refusal or _answer(task, vectors) for task, refusal in pairs]
 
 
 def _version(weights: str) -> str:
-    """A short hash of all that decides: the rules' own text, their data and weights, the encoder.
+    """A short hash of all that decides: the rules' own text, their weights, the encoder.
 
     Hashing the text means that no change of a rule can forget to change the version.
     """
-    package = resources.files("snellen")
-    texts = [digest((package / name).read_bytes()) for name in (*_RULE_FILES, *_DATA_FILES)]
+    package = resources.files("snellen.embedded")
+    files = sorted((f for f in package.iterdir() if f.name.endswith(".py")), key=lambda f: f.name)
+    texts = [digest(file.read_bytes()) for file in files]
     fitted = [reading.OPTION_WEIGHTS, reading.STATED_WEIGHTS, statements.SUPPORT_WEIGHTS]
-    return digest_of([weights, texts, fitted])[:12]
+    return digest_of([weights, VOCABULARY_SHA256, texts, fitted])[:12]
 
 
 def _texts(task: Task) -> Iterable[str]:
+    """All texts whose vectors a task needs."""
     match task:
         case ReadTask():
             return reading.texts_for(task)
@@ -162,42 +136,32 @@ def _texts(task: Task) -> Iterable[str]:
 def _answer(task: Task, vectors: Vectors) -> Reply:
     match task:
         case ReadTask():
-            return Reply(_read(task, vectors), model="embedded")
-        case RubricTask():
-            return Reply(_assess(task, vectors), model="embedded")
-        case GradeTask():
-            return Reply(_grade(task, vectors), model="embedded")
+            text = _read(task, vectors)
+        case RubricTask(caption=caption, must_right=must, easy_wrong=easy):
+            groups = []
+            for name, group in (("GroupA", must), ("GroupB", easy)):
+                results = (statements.verify(caption, text, vectors) for text in group)
+                inner = "".join(f"<Result>{str(result).lower()}</Result>" for result in results)
+                groups.append(f"<{name}>{inner}</{name}>")
+            text = f"<Assessment>{''.join(groups)}</Assessment>"
+        case GradeTask(reference=reference, answer=answer):
+            grade = grading.grade(task)
+            right, reason = grade.right, grade.reason
+            if right is None:
+                cosine = float(vectors[reference] @ vectors[grading.final_answer(answer)])
+                right = round(cosine, 4) >= _ALIKE
+                reason += f"; likeness {cosine:.2f}, {_ALIKE} would be alike"
+            text = f"[reason] {reason} [judge] {right}"
+    return Reply(text, model="embedded")
 
 
 def _read(task: ReadTask, vectors: Vectors) -> str:
     found = reading.read(task, vectors)
-    place = len(task.options) if task.uncertain_at is None else task.uncertain_at
-    if task.allow_uncertain and found.stated <= 0:
-        return _letter(place)
-    return _letter(found.choice + (task.allow_uncertain and found.choice >= place))
-
-
-def _letter(place: int) -> str:
+    uncertain = len(task.options) if task.uncertain_at is None else task.uncertain_at
+    place = found.choice
+    if task.allow_uncertain:
+        place = uncertain if found.stated <= 0 else place + (place >= uncertain)
     return chr(ord("A") + place)
-
-
-def _assess(task: RubricTask, vectors: Vectors) -> str:
-    groups = []
-    for name, group in (("GroupA", task.must_right), ("GroupB", task.easy_wrong)):
-        results = (statements.verify(task.caption, text, vectors) for text in group)
-        inner = "".join(f"<Result>{str(result).lower()}</Result>" for result in results)
-        groups.append(f"<{name}>{inner}</{name}>")
-    return f"<Assessment>{''.join(groups)}</Assessment>"
-
-
-def _grade(task: GradeTask, vectors: Vectors) -> str:
-    grade = grading.grade(task)
-    right, reason = grade.right, grade.reason
-    if right is None:
-        cosine = float(vectors[task.reference] @ vectors[grading.final_answer(task.answer)])
-        right = round(cosine, 4) >= _ALIKE
-        reason += f"; likeness {cosine:.2f}, {_ALIKE} would be alike"
-    return f"[reason] {reason} [judge] {right}"
 
 
 def _refuse(task: Task) -> CallFailure | None:

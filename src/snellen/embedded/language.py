@@ -22,26 +22,11 @@ _FUNCTION_WORDS = {
     "Swedish": "och är en ett på med som av det den till har i för",
 }
 _WORD_SETS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORDS.items()}
-_SCRIPTS = {
-    "CJK": "Chinese",
-    "HIRAGANA": "Japanese",
-    "KATAKANA": "Japanese",
-    "HANGUL": "Korean",
-    "CYRILLIC": "Cyrillic",
-    "ARABIC": "Arabic",
-    "HEBREW": "Hebrew",
-    "GREEK": "Greek",
-    "DEVANAGARI": "Devanagari",
-    "BENGALI": "Bengali",
-    "TAMIL": "Tamil",
-    "TELUGU": "Telugu",
-    "THAI": "Thai",
-    "GEORGIAN": "Georgian",
-    "ARMENIAN": "Armenian",
-}
+_SCRIPTS = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
+_OTHERS = "Cyrillic Arabic Hebrew Greek Devanagari Bengali Tamil Telugu Thai Georgian Armenian"
+_SCRIPTS |= {name.upper(): name for name in _OTHERS.split()}
 # A sign of these scripts says about as much as three Latin letters do.
 _DENSE = frozenset({"Chinese", "Japanese", "Korean"})
-_FEWEST_WORDS = 8
 
 
 @lru_cache(maxsize=8192)
@@ -88,7 +73,7 @@ def _script(char: str) -> str:
 
 def _by_words(text: str) -> str | None:
     words = re.findall(r"[^\W\d_]{2,}", unicodedata.normalize("NFC", text).lower())
-    if len(words) < _FEWEST_WORDS:
+    if len(words) < 8:
         return None
     counts = {name: sum(w in known for w in words) for name, known in _WORD_SETS.items()}
     english = counts.pop("English")

@@ -15,16 +15,10 @@ VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992
 UNKNOWN, START, END = 100, 101, 102
 
 _LONGEST_WORD = 100
-_INVISIBLE = ("Cc", "Cf", "Co")
 _IDEOGRAPHS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
+    *(range(0x4E00, 0xA000), range(0x3400, 0x4DC0), range(0x20000, 0x2A6E0)),
+    *(range(0x2A700, 0x2B740), range(0x2B740, 0x2B820), range(0x2B920, 0x2CEB0)),
+    *(range(0xF900, 0xFB00), range(0x2F800, 0x2FA20)),
 )
 
 
@@ -50,43 +44,29 @@ def split_words(text: str) -> list[str]:
     >>> split_words("Café, 猫!")
     ['cafe', ',', '猫', '!']
     """
-    spaced = "".join(_spaced(c) for c in unicodedata.normalize("NFD", _cleaned(text)))
-    return spaced.split()
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(map(_clean, text))
+    return "".join(map(_spaced, unicodedata.normalize("NFD", text))).split()
 
 
-def _cleaned(text: str) -> str:
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(" " + c + " " if _is_ideograph(ord(c)) else _clean(c) for c in text)
-
-
-@cache
+@lru_cache(maxsize=4096)
 def _clean(char: str) -> str:
-    if char in "\t\n\r":
-        return " "
+    """A character with spaces around an ideograph; a space for blanks, nothing for controls."""
     category = unicodedata.category(char)
-    if category == "Zs":
+    if char in "\t\n\r" or category == "Zs":
         return " "
-    return "" if char == "\ufffd" or category in _INVISIBLE else char
+    if char == "\ufffd" or category in ("Cc", "Cf", "Co"):
+        return ""
+    return f" {char} " if any(ord(char) in block for block in _IDEOGRAPHS) else char
 
 
 @lru_cache(maxsize=4096)
 def _spaced(char: str) -> str:
-    if unicodedata.category(char) == "Mn":
-        return ""
-    lower = char.lower()
-    return f" {lower} " if _is_punctuation(char) else lower
-
-
-def _is_punctuation(char: str) -> bool:
+    """A character in lower case with spaces around punctuation; nothing for an accent."""
+    category = unicodedata.category(char)
     # BERT counts every ASCII sign that is no letter or digit, such as $ and +, as punctuation.
-    if char.isascii():
-        return char.isprintable() and not char.isalnum() and char != " "
-    return unicodedata.category(char)[0] == "P"
-
-
-def _is_ideograph(point: int) -> bool:
-    return point >= 0x3400 and any(low <= point <= high for low, high in _IDEOGRAPHS)
+    sign = category[0] == "P" or (char.isascii() and category[0] == "S")
+    return "" if category == "Mn" else f" {char.lower()} " if sign else char.lower()
 
 
 @lru_cache(maxsize=32768)
@@ -120,9 +100,6 @@ def vocabulary() -> Mapping[str, int]:
     path = resources.files("snellen") / "data" / "embedded" / "vocab.txt.gz"
     data = gzip.decompress(path.read_bytes())
     if digest(data) != VOCABULARY_SHA256:
-        raise SettingsError(
-            f"the vocabulary of the embedded judge has SHA-256 {digest(data)}, "
-            f"not {VOCABULARY_SHA256}",
-            hint="install snellen again",
-        )
+        message = f"the vocabulary has SHA-256 {digest(data)}, not {VOCABULARY_SHA256}"
+        raise SettingsError(message, hint="install snellen again")
     return {piece: number for number, piece in enumerate(data.decode().rstrip("\n").split("\n"))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snellen.embedded.words import clauses, is_negated, quoted, sentences, stem, stems, tokens
+from snellen.embedded.words import clauses, is_negated, sentences, stem, tokens
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from snellen.embedded.words import clauses, is_negated, quoted, sentences, stem,
     [
         ("twenty-five", ("25",)),
         ("two hundred and six", ("200", "and", "6")),
-        ("three thousand two hundred", ("3200",)),
+        ("three hundred thousand", ("300000",)),
         ("a dozen eggs", ("a", "12", "eggs")),
         ("1,200 birds", ("1200", "birds")),
         ("at 8:30 p.m.", ("at", "20:30")),
@@ -29,7 +29,6 @@ def test_numbers_and_times_become_digits(text: str, expected: tuple[str, ...]) -
     ("first", "second"),
     [
         ("running", "runs"),
-        ("riding", "ride"),
         ("boxes", "box"),
         ("berries", "berry"),
         ("grey", "gray"),
@@ -48,11 +47,6 @@ def test_different_words_keep_different_stems(first: str, second: str) -> None:
     assert stem(first) != stem(second)
 
 
-def test_stems_leave_out_words_without_content() -> None:
-    """Articles and words about the picture itself say nothing."""
-    assert stems("The picture shows a cat") == {"show", "cat"}
-
-
 def test_sentences_end_at_stops_and_lines_and_not_within_numbers() -> None:
     """Markup is dropped, decimals stay whole."""
     text = "# Title\nIt is 3.5 cm long. **It** is red!\n1. First\n2. Second"
@@ -62,11 +56,6 @@ def test_sentences_end_at_stops_and_lines_and_not_within_numbers() -> None:
 def test_a_simple_sentence_has_no_clauses() -> None:
     """Only a sentence of several parts is split."""
     assert clauses("A cat sits on a mat") == ()
-
-
-def test_quotations_are_found_in_any_quotation_marks() -> None:
-    """Straight, curly and single marks, but no apostrophes."""
-    assert quoted("It says “Stop”, 'go on' and the dog's \"bone\".") == ("stop", "go on", "bone")
 
 
 def test_negations_are_noticed_in_short_forms() -> None:
