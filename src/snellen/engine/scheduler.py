@@ -150,7 +150,7 @@ class Scheduler:
     @property
     def max_live(self) -> int:
         """How many flows may be under way: twice what the busiest endpoint takes."""
-        ceiling = max(lane.limit.ceiling for lane in self._lanes.values())
+        ceiling = max((lane.limit.ceiling for lane in self._lanes.values()), default=1)
         return self._options.max_live or max(16, 2 * ceiling)
 
     async def _feed(self, work: Iterator[Work]) -> None:

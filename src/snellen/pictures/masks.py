@@ -1,8 +1,14 @@
-"""Run-length encoded masks, as COCO writes them: checked, never drawn here."""
+"""Run-length encoded masks, as COCO writes them: checked, packed and unpacked."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snellen.errors import DataError
 
 # Characters of the short form carry five bits each, above the character "0".
 _ZERO, _BITS, _MORE, _SIGN = 48, 5, 0x20, 0x10
@@ -78,3 +84,50 @@ def _unpacked(text: str) -> list[int] | None:
         runs.append(value + (runs[-2] if len(runs) > 2 else 0))
         value = shift = 0
     return None if shift else runs
+
+
+def encode_mask(mask: NDArray[np.bool_]) -> dict[str, Any]:
+    """A mask of shape (height, width) as run lengths in the short form.
+
+    >>> encode_mask(np.array([[0, 1], [0, 1]], bool))
+    {'size': [2, 2], 'counts': '22'}
+    """
+    height, width = mask.shape
+    flat = np.concatenate(([False], mask.ravel(order="F"), [not mask[-1, -1]]))
+    ends = np.flatnonzero(flat[1:] != flat[:-1])
+    runs = np.diff(ends, prepend=0).tolist()
+    return {"size": [height, width], "counts": _packed(runs)}
+
+
+def decode_mask(mask: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """The pixels of a mask, (height, width); its runs may be packed or not.
+
+    >>> decode_mask({"size": [2, 2], "counts": [2, 2]}).tolist()
+    [[False, True], [False, True]]
+
+    Raises:
+        DataError: the mask has a fault.
+    """
+    if fault := mask_fault(mask):
+        raise DataError(fault, field="mask")
+    height, width = mask["size"]
+    counts = mask["counts"]
+    runs = _unpacked(counts) if isinstance(counts, str) else counts
+    assert runs is not None
+    values = np.arange(len(runs)) % 2 == 1
+    return np.repeat(values, runs).reshape((height, width), order="F")
+
+
+def _packed(runs: list[int]) -> str:
+    """The short form of runs: those after the second as differences from two before."""
+    chars = []
+    for place, run in enumerate(runs):
+        value = run - runs[place - 2] if place > 2 else run
+        while True:
+            part = value & (_MORE - 1)
+            value >>= _BITS
+            is_last = value == (-1 if part & _SIGN else 0)
+            chars.append(chr((part if is_last else part | _MORE) + _ZERO))
+            if is_last:
+                break
+    return "".join(chars)
