@@ -1,0 +1,1 @@
+"""Building benchmarks: flows that ask models, and the pure rules of each stage."""

@@ -1,0 +1,165 @@
+"""The review by people: who sees what, what is seen twice, and what the decisions leave.
+
+Source: CapProbe, sections 3.1 (pictures) and 3.7 (questions).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from snellen.builders.rows import QuestionRow
+from snellen.errors import DataError
+from snellen.keys import digest_of, seed_for
+from snellen.schemas import CATEGORIES, LETTERS
+
+QUESTION_CRITERIA = ("factual_correctness", "clarity", "options", "redundancy")
+PICTURE_CRITERIA = ("label_correct", "image_quality", "content_reasonable")
+Kind = Literal["picture", "question"]
+Word = Literal["accept", "edit", "delete"]
+
+
+class Task(msgspec.Struct, frozen=True):
+    """Something to decide: a row of `queue.jsonl`.
+
+    `digest` is that of `shown`, the text or labels under review: a decision on another text of the
+    same id does not count. `flags` are doubts of earlier checks.
+    """
+
+    id: str
+    kind: Kind
+    annotator: str
+    digest: str
+    shown: dict[str, Any]
+    flags: tuple[str, ...] = ()
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A decision: a row of `decisions.jsonl`.
+
+    `after` holds the fields that an edit changes. `digest` is that of the text that was seen;
+    without it the decision counts for whatever text the id has.
+    """
+
+    id: str
+    annotator: str
+    decision: Word
+    reasons: tuple[str, ...] = ()
+    after: dict[str, Any] | None = None
+    note: str = ""
+    at: str = ""
+    seconds: float | None = None
+    digest: str = ""
+
+
+def question_task(row: QuestionRow, annotator: str) -> Task:
+    """The task of a question."""
+    shown = {"category": row.category, "question": row.question,
+             "options": list(row.options), "answer": row.answer}  # fmt: skip
+    return Task(row.id, "question", annotator, digest_of(shown), shown, row.flags)
+
+
+def assign(tasks: Sequence[Task], before: Iterable[Task], annotators: Sequence[str]) -> list[Task]:
+    """The tasks with an annotator each: as before where there was one, else evenly.
+
+    Somebody who is no annotator any more hands the tasks on.
+    """
+    known = {task.id: task.annotator for task in before if task.annotator in annotators}
+    load = Counter(dict.fromkeys(annotators, 0))
+    load.update(known[task.id] for task in tasks if task.id in known)
+    assigned = []
+    for task in tasks:
+        name = known.get(task.id)
+        if name is None:
+            name = min(annotators, key=lambda one: (load[one], annotators.index(one)))
+            load[name] += 1
+        assigned.append(msgspec.structs.replace(task, annotator=name))
+    return assigned
+
+
+def counting(task: Task, decisions: Iterable[Decision]) -> list[Decision]:
+    """The decisions on the very text of a task, in their order."""
+    return [d for d in decisions if d.id == task.id and d.digest in ("", task.digest)]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What has been decided on one task: by the annotator, and by the adjudicator where asked.
+
+    `needs_adjudicator` says whether it is for the adjudicator to see, and has not been seen.
+    """
+
+    task: Task
+    first: Decision | None = None
+    final: Decision | None = None
+    needs_adjudicator: bool = False
+
+    @property
+    def deciding(self) -> Decision | None:
+        """The decision that holds now: the adjudicator's is final."""
+        return self.final or self.first
+
+    @property
+    def after(self) -> Mapping[str, Any]:
+        """The changed fields: those of an adjudicator's edit, else those of the annotator's."""
+        decision = self.deciding
+        if decision is None or decision.decision == "delete":
+            return {}
+        if decision.decision == "edit":
+            return decision.after or {}
+        return (self.first.after or {}) if self.first and self.first.decision == "edit" else {}
+
+
+def settle_tasks(
+    tasks: Sequence[Task],
+    decisions: Iterable[Decision],
+    *,
+    adjudicator: str,
+    share: float,
+    seed: int,
+) -> list[Settled]:
+    """What the decisions say of each task; of two by one person the later counts.
+
+    The adjudicator sees all edits, and a seeded share of the accepted ones.
+    """
+    by_id: dict[str, list[Decision]] = {}
+    for one in decisions:
+        by_id.setdefault(one.id, []).append(one)
+    settled = []
+    for task in tasks:
+        mine = counting(task, by_id.get(task.id, ()))
+        first = next((d for d in reversed(mine) if d.annotator != adjudicator), None)
+        final = next((d for d in reversed(mine) if d.annotator == adjudicator), None)
+        drawn = seed_for(seed, task.id, "adjudicate") / 2**64 < share
+        is_due = first is not None and (
+            first.decision == "edit" or (first.decision == "accept" and drawn)
+        )
+        settled.append(Settled(task, first, final, is_due and final is None))
+    return settled
+
+
+def edited(row: QuestionRow, after: Mapping[str, Any]) -> QuestionRow:
+    """A question with an edit's fields in place of its own.
+
+    Raises:
+        DataError: the edit names another field, or leaves a question that cannot be.
+    """
+    fields = {"category", "question", "options", "answer"}
+    if unknown := sorted(set(after) - fields):
+        raise DataError(f"the edit of {row.id} changes `{unknown[0]}`",
+                        hint=f"editable: {', '.join(sorted(fields))}")  # fmt: skip
+    changed = msgspec.structs.replace(
+        row, **{k: tuple(v) if k == "options" else v for k, v in after.items()}
+    )
+    options = [option.strip() for option in changed.options]
+    if len(options) != len(LETTERS) or not all(options) or len(set(options)) < len(options):
+        raise DataError(f"the edit of {row.id} does not leave four different options")
+    if changed.answer not in tuple(LETTERS) or changed.category not in CATEGORIES:
+        raise DataError(f"the edit of {row.id} has an answer or a category that cannot be")
+    if not changed.question.strip():
+        raise DataError(f"the edit of {row.id} leaves no question")
+    return changed
