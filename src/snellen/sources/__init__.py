@@ -1,0 +1,1 @@
+"""Where the pictures of a new benchmark come from."""
