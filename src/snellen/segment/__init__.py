@@ -1,0 +1,1 @@
+"""Regions of pictures: found by models or without, or read from annotations that exist."""
