@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, Entry] = {
     "audit": Entry("audit", "Correct a run's score by checking some of its verdicts."),
     "report": Entry("report", "Write one HTML page about runs."),
     "export": Entry("export", "Write results in the formats of other tools."),
+    "build": Entry("build", "Build a benchmark of your own."),
     "import": Entry("imports", "Read the formats of other tools."),
 }
 

@@ -1,0 +1,1 @@
+"""Drives the stages of a builder: files, calls, resume, funnel, review and export."""

@@ -1,0 +1,123 @@
+"""The review of a benchmark that is being built, as files and calls.
+
+`review/queue.jsonl` holds what is to be decided, `review/decisions.jsonl` what was; the latter is
+only ever appended to, and outlives every new start of the build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from snellen.builders.options import ReviewOptions
+from snellen.builders.reviewing import (
+    PICTURE_CRITERIA,
+    QUESTION_CRITERIA,
+    Decision,
+    Kind,
+    Settled,
+    Task,
+    assign,
+    settle_tasks,
+)
+from snellen.construction.files import read_record, write_lines
+from snellen.engine.journal import AppendFile, now, read_rows
+from snellen.errors import UsageError
+
+CRITERIA = {"picture": PICTURE_CRITERIA, "question": QUESTION_CRITERIA}
+
+
+def read_queue(folder: Path, kind: Kind | None = None) -> list[Task]:
+    """The tasks of a folder, of one kind or of all."""
+    rows = read_rows(folder / "review" / "queue.jsonl", Task)
+    return [task for task in rows if kind is None or task.kind == kind]
+
+
+def read_decisions(folder: Path) -> list[Decision]:
+    """The decisions of a folder, in the order in which they were taken."""
+    return list(read_rows(folder / "review" / "decisions.jsonl", Decision))
+
+
+def put_up(
+    folder: Path, kind: Kind, tasks: Sequence[Task], *, options: ReviewOptions, seed: int
+) -> list[Settled]:
+    """Puts tasks up for review, the annotators as before, and says what has been decided on them.
+
+    Tasks of another kind stay in the queue.
+    """
+    before = read_queue(folder)
+    own = assign(tasks, [t for t in before if t.kind == kind], options.annotators)
+    others = [task for task in before if task.kind != kind]
+    write_lines(folder / "review" / "queue.jsonl", [*others, *own])
+    return settle_tasks(
+        own,
+        read_decisions(folder),
+        adjudicator=options.adjudicator,
+        share=options.adjudicate_accepts,
+        seed=seed,
+    )
+
+
+def review_options(folder: Path) -> tuple[ReviewOptions, int]:
+    """The `[review]` section and the seed that a folder is built with."""
+    record = read_record(folder)
+    return msgspec.convert(record.options.get("review", {}), ReviewOptions), record.seed
+
+
+def state(folder: str | Path, kind: Kind | None = None) -> list[Settled]:
+    """Every task of a folder with what has been decided on it."""
+    folder = Path(folder)
+    options, seed = review_options(folder)
+    return settle_tasks(
+        read_queue(folder, kind),
+        read_decisions(folder),
+        adjudicator=options.adjudicator,
+        share=options.adjudicate_accepts,
+        seed=seed,
+    )
+
+
+def pending(folder: str | Path, annotator: str) -> list[Settled]:
+    """What somebody still has to decide: own tasks, or, for the adjudicator, what is due."""
+    folder = Path(folder)
+    options, _ = review_options(folder)
+    if annotator == options.adjudicator:
+        return [one for one in state(folder) if one.needs_adjudicator]
+    return [one for one in state(folder) if one.first is None and one.task.annotator == annotator]
+
+
+def decide(folder: str | Path, decision: Decision) -> Decision:
+    """Appends a decision; the text that it is about and the time are filled in.
+
+    Raises:
+        UsageError: there is no such task, a reason is no criterion, or an edit changes nothing.
+    """
+    folder = Path(folder)
+    task = next((one for one in read_queue(folder) if one.id == decision.id), None)
+    if task is None:
+        raise UsageError(
+            f"no task {decision.id!r} is in the queue of {folder}",
+            hint="see review/queue.jsonl for the ids",
+        )
+    criteria = CRITERIA[task.kind]
+    for reason in decision.reasons:
+        if reason not in criteria:
+            raise UsageError(
+                f"{reason!r} is no criterion of a {task.kind}", hint=f"use: {', '.join(criteria)}"
+            )
+    if (decision.decision == "edit") != bool(decision.after):
+        raise UsageError(
+            "an edit needs the changed fields, and no other decision has any",
+            hint='give after = {"question": "..."} with decision "edit"',
+        )
+    stamped = msgspec.structs.replace(
+        decision, digest=decision.digest or task.digest, at=decision.at or now()
+    )
+    file = AppendFile(folder / "review" / "decisions.jsonl")
+    try:
+        file.append(stamped)
+    finally:
+        file.close()
+    return stamped
