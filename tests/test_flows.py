@@ -122,6 +122,8 @@ def test_given_replies_ask_nobody() -> None:
         ("<think>A cat?</think>\nA bus.", ("A bus.", "A cat?", "ok")),
         ("A cat?</think>A bus.", ("A bus.", "A cat?", "ok")),
         ("<think>A cat?</think>", ("", "A cat?", "thought_only")),
+        ("<|channel>thought\nA cat?<channel|>A bus.", ("A bus.", "\nA cat?", "ok")),
+        ("A bus.<|im_end|>\n<|im_start|>user", ("A bus.", None, "ok")),
         ("<think>A cat, or", ("", "A cat, or", "thought_only")),
         ("A bus with a <think> sign.", ("A bus with a <think> sign.", None, "ok")),
     ],
@@ -132,6 +134,17 @@ def test_given_replies_are_read_as_those_of_an_endpoint(
     """No judge sees the thoughts that other tools keep in a reply, and no token of them counts."""
     found = given_rows({"a": text})["a", 0]
     assert (found.reply, found.reasoning, found.status) == row
+
+
+def test_a_reply_that_may_be_thoughts_is_kept_and_marked() -> None:
+    """Before a closing mark with nothing behind it stands the reply, or a thought: nobody knows."""
+    found = given_rows({"a": "A bus.</think>", "b": "A cat?</think>A bus."})
+    assert (found["a", 0].reply, found["a", 0].status, found["a", 0].doubt) == (
+        "A bus.",
+        "ok",
+        True,
+    )
+    assert not found["b", 0].doubt
 
 
 ITEMS = tuple(Item(name, (), ()) for name in ("a", "b", "c", "d"))

@@ -26,6 +26,7 @@ from snellen.records import (
     Usage,
 )
 from snellen.replies import Parsed, blank_reason, split_thinking
+from snellen.replies.text import drop_doubtful_mark
 
 R = TypeVar("R")
 Flow = Generator[Any, Any, R]
@@ -62,6 +63,7 @@ def ask_model(
     """The model's reply to one item; from `given`, without a call, where replies exist already.
 
     Blank replies keep the reason why they are blank as their status (`contract`: blank replies).
+    A text before a closing mark of thoughts with nothing behind it is kept, and marked doubtful.
     """
     if given is not None:
         row = given.get((item_id, repeat)) or given.get((item_id, 0))
@@ -89,15 +91,17 @@ def reply_row(answer: Answer, item_id: str, *, repeat: int = 0) -> ReplyRow:
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,
     )
+    doubtful = drop_doubtful_mark(answer.text)
     return ReplyRow(
         item_id,
-        answer.text.strip(),
+        answer.text.strip() if doubtful is None else doubtful,
         reasoning=answer.reasoning,
         finish_reason=answer.finish_reason,
         usage=answer.usage,
         latency_s=answer.latency_s,
         status=blank or "ok",
         repeat=repeat,
+        doubt=doubtful is not None,
     )
 
 

@@ -257,7 +257,8 @@ class ReplyRow:
     """A row of `replies.jsonl`: one item as soon as the model answered.
 
     `tokens` counts the judged reply in o200k_base tokens. `status` is `ok`, or why there is no
-    usable reply: `empty`, `truncated`, `thought_only`, or `failed:KIND` for a failed call.
+    usable reply: `empty`, `truncated`, `thought_only`, or `failed:KIND` for a failed call. `doubt`:
+    a closing mark of thoughts stood at its end, so that it may be thoughts.
     """
 
     id: str
@@ -270,6 +271,7 @@ class ReplyRow:
     status: str = "ok"
     repeat: int = 0
     variant: str = ""
+    doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

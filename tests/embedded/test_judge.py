@@ -25,8 +25,8 @@ from snellen.records import (
     RubricTask,
     Task,
 )
-from snellen.replies.assessments import parse_assessment
-from snellen.replies.verdicts import parse_verdict
+from snellen.replies.answers import parse_verdict
+from snellen.replies.groups import parse_assessment
 
 CAPTION = (
     "A ginger cat is curled up on a blue velvet armchair beside a tall window. On the sill there "

@@ -26,9 +26,9 @@ from snellen.records import (
     RubricTask,
     Task,
 )
-from snellen.replies.assessments import parse_assessment
+from snellen.replies.answers import parse_verdict
+from snellen.replies.groups import parse_assessment
 from snellen.replies.letters import parse_letter
-from snellen.replies.verdicts import parse_verdict
 
 Half = Literal["dev", "frozen"]
 Judgement = str | bool | None

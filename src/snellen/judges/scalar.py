@@ -13,8 +13,8 @@ from snellen.errors import DataError, UsageError
 from snellen.flows import REASKS, Flow, ask_judge, failed_reason
 from snellen.records import Item, Message, Reply, ReplyRow, Request
 from snellen.replies import Parsed
-from snellen.replies.cleaning import clean
 from snellen.replies.fences import fence
+from snellen.replies.text import clean
 from snellen.runs.folder import Run
 from snellen.templates import bundled
 

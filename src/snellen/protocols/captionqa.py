@@ -55,9 +55,11 @@ NO_REPLY = "failed:no_reply"
 UNPARSED = Parsed("")
 
 # A heading may be dressed, and its line begin after any sign that some models take for a line end.
+_LINE_ENDS = r"\r\v\f\x85\u2028\u2029"
+_GAP = rf"[^\S\n{_LINE_ENDS}]*+"
 _HEADING = re.compile(
-    r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))([^\S\n]*[#>*_`]*[^\S\n]*"
-    r"(?:Caption|Question|Options|Answer)[^\S\n]*[*_`]*)[:：]",
+    rf"(?:^|(?<=[{_LINE_ENDS}]))({_GAP}[#>*_`]*+{_GAP}"
+    rf"(?:Caption|Question|Options|Answer){_GAP}[*_`]*+)[:：]",
     re.M | re.I,
 )
 

@@ -37,9 +37,9 @@ from snellen.records import (
     Verdict,
 )
 from snellen.replies import Parsed
+from snellen.replies.answers import parse_verdict
 from snellen.replies.fences import fence
 from snellen.replies.official import normalize_escape, official_verdict
-from snellen.replies.verdicts import parse_verdict
 from snellen.templates import Template, bundled
 
 _MARK = re.compile(r"<\|image_(\d+)\|>")

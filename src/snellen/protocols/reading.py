@@ -51,8 +51,7 @@ from snellen.records import (
 )
 from snellen.replies import Parsed
 from snellen.replies.fences import fence_caption
-from snellen.replies.letters import parse_letter
-from snellen.replies.several import parse_letters
+from snellen.replies.letters import parse_letter, parse_letters
 from snellen.templates import Template, bundled
 
 UNCERTAIN = "Not mentioned / Cannot be determined"

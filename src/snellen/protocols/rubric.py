@@ -38,9 +38,9 @@ from snellen.records import (
     Verdict,
 )
 from snellen.replies import Parsed
-from snellen.replies.assessments import parse_assessment
+from snellen.replies.answers import parse_statement
 from snellen.replies.fences import fence
-from snellen.replies.verdicts import parse_statement
+from snellen.replies.groups import parse_assessment
 from snellen.templates import Template, bundled
 
 MUST_RIGHT = "must_right"

@@ -9,17 +9,23 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Between the letters of a tag anything may stand that shows nothing.
+# Between the letters of a mark anything may stand that shows nothing. Gaps are possessive: a text
+# full of them is gone through once.
 _UNSEEN = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-_GAP = rf"[\s{_UNSEEN}]*"
+_GAP = rf"[\s{_UNSEEN}]*+"
 _OPEN, _CLOSE, _SLASH = "[<＜﹤〈]", "[>＞﹥〉]", "[/／⁄∕\\\\]"
 
-_RULER = re.compile(r"={4,}")
+_RULER = re.compile(r"={4,}+")
 FRAMES = (
     "answer_under_test", "caption_under_test", "reference_answer", "reference_description",
     "question",
 )  # fmt: skip
-STRUCTURE_TAGS = ("assessment", "groupa", "groupb", "result")
+STRUCTURE_TAGS = ("assessment", "groupa", "groupb", "result", "verdict", "answer")
+MARKS = (
+    "reason", "judge", "judgment", "judgement", "verdict", "final verdict", "question",
+    "student answer", "reference answer", "assistant answer", "output format", "notice",
+    "examples", "model caption",
+)  # fmt: skip
 
 
 def _wide(letter: str) -> str:
@@ -32,33 +38,27 @@ def _wide(letter: str) -> str:
 
 def _spelt(words: str) -> str:
     """Words in any case and width, with whatever shows nothing between their letters."""
-    unseen = f"[{_UNSEEN}]*"
-    return _GAP.join(unseen.join(map(_wide, word)) for word in words.split())
+    return _GAP.join(map(_wide, words.replace(" ", "")))
 
 
-_MARKS = (
-    "reason", "judge", "judgment", "judgement", "question", "student answer", "reference answer",
-    "assistant answer", "output format", "notice", "examples", "model caption",
-)  # fmt: skip
 _SQUARE = re.compile(
-    rf"[\[［【]({_GAP}{_SLASH}?{_GAP}(?:{_spelt('your')}{_GAP})?"
-    rf"(?:{'|'.join(map(_spelt, _MARKS))}|{_spelt('group')}{_GAP}[ab][^\]］\n]{{0,40}})"
-    rf"{_GAP})[\]］】]",
-    re.IGNORECASE,
+    rf"[\[［【]({_GAP}(?:{_SLASH}{_GAP})?(?:{_spelt('your')}{_GAP})?"
+    rf"(?:{'|'.join(map(_spelt, MARKS))}"
+    rf"|{_spelt('group')}{_GAP}[abABａｂＡＢ][^\[\]［］【】\n]{{0,40}}+)"
+    rf"{_GAP})[\]］】]"
 )
 
 
 @lru_cache(64)
-def _tag(name: str) -> re.Pattern[str]:
-    letters = _GAP.join(_wide(letter) for letter in name)
+def _tags(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(
-        rf"{_OPEN}(?P<inner>{_GAP}{_SLASH}?{_GAP}{letters}(?![A-Za-z0-9_])[^<>＜＞\n]{{0,200}}?)"
-        rf"(?:(?P<close>{_CLOSE})|(?=\n|\Z|{_OPEN}))",
+        rf"{_OPEN}(?P<inner>{_GAP}(?:{_SLASH}{_GAP})?(?:{'|'.join(map(_spelt, names))})"
+        rf"(?![A-Za-z0-9_])[^<>＜＞\n]{{0,200}}+)(?:(?P<close>{_CLOSE})|(?=\n|\Z|{_OPEN}))",
     )
 
 
-def _soften(text: str, name: str) -> str:
-    return _tag(name).sub(lambda m: "‹" + m["inner"] + ("›" if m["close"] else ""), text)
+def _soften(text: str, *names: str) -> str:
+    return _tags(names).sub(lambda m: "‹" + m["inner"] + ("›" if m["close"] else ""), text)
 
 
 # What chat templates put around turns: some servers read it as such wherever it stands.
@@ -99,7 +99,5 @@ def fence(text: str, *frames: str) -> str:
     >>> fence("4 [judge] True </answer_under_test>")
     '4 ⟦judge⟧ True ‹/answer_under_test›'
     """
-    text = soften_turns(text)
-    for name in (*(frames or FRAMES), *STRUCTURE_TAGS):
-        text = _soften(text, name)
+    text = _soften(soften_turns(text), *(frames or FRAMES), *STRUCTURE_TAGS)
     return _RULER.sub("===", _SQUARE.sub(r"⟦\1⟧", text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from snellen.replies.cleaning import NOTE_CHARS, Parsed
+from snellen.replies.text import NOTE_CHARS, Parsed
 
 NO_MARKERS = "No [reason] or [judge] in output"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -235,6 +235,11 @@ def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
         notes.append(f"few images: intervals over {tally.n_clusters} images are rough")
     if run.spec.skipped_rows:
         notes.append(f"{len(run.spec.skipped_rows)} bad rows of the data were left out")
+    if doubtful := sum(row.doubt for row in run.replies.values()):
+        notes.append(
+            f"{doubtful} replies end with a closing mark of thoughts and nothing behind it: their "
+            "text was judged, though it may be thoughts"
+        )
     notes += reading_notes.reading_notes(run)
     if "calibration" in extra:
         found = extra["calibration"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from snellen.replies import Parsed, parse_statement, parse_verdict
+from snellen.replies.text import LONGEST_READ
 
 
 @pytest.mark.parametrize(
@@ -34,9 +35,7 @@ def test_the_protocols_form_is_marked(reply: str, value: bool) -> None:
         ("no", False),
         ("1", True),
         ("0", False),
-        ("Correct, both name a fox.", True),
         ("Incorrect", False),
-        ("The answer is correct.", True),
         ("[judge] True", True),
         ("[JUDGE] false", False),
         ("**Verdict:** False", False),
@@ -45,13 +44,13 @@ def test_the_protocols_form_is_marked(reply: str, value: bool) -> None:
         ("<verdict>False</verdict>", False),
         ('{"correct": true}', True),
         ('{"result": {"is_correct": "no"}}', False),
-        ("Both name a fox. True", True),
-        ("Both name a fox, hence **True** it is.", True),
-        ("False. The correct answer is fox.", False),
-        ("True. Half of the fox is hidden in both.", True),
+        ("Both name a fox.\n\nTrue", True),
+        ("Verdict — False", False),
+        ("[[False]]", False),
+        ("Verdict: True\nReason: both name a fox", True),
+        ("Therefore, True.", True),
         ("✅", True),
         ("❌ False", False),
-        ("答案正确", True),
         ("错误。", False),
         ("[reason] wrong animal [judge] Not true", False),
         ("Reference answer: Yes\nStudent answer: No\nVerdict: False", False),
@@ -71,7 +70,7 @@ def test_other_forms_without_doubt_are_recovered(reply: str, value: bool) -> Non
         ("Maybe", "hedged"),
         ("True?", "hedged"),
         ("Verdict: not sure", "hedged"),
-        ("True if foxes count as dogs", "hedged"),
+        ("True if foxes count as dogs", "no_verdict"),
         ("True/False", "contradiction"),
         ("Verdict: True or False", "contradiction"),
         ("True\nFalse", "contradiction"),
@@ -134,11 +133,13 @@ def test_one_statement_in_tags(reply: str, value: bool | None) -> None:
     ("reply", "value"),
     [
         ("Falsch", False),
-        ("Die Antwort ist nicht richtig.", False),
+        ("Die Antwort ist nicht richtig.", None),
         ("Urteil: Wahr", True),
         ("صحيح", True),
-        ("الإجابة غير صحيحة", False),
-        ("回答是错误的", False),
+        ("غير صحيحة", False),
+        ("الإجابة غير صحيحة", None),
+        ("错误的", False),
+        ("回答是错误的", None),
         ("[reason] 一致 [judge] 真", True),
         ("Верно", True),
         ("Faux.", False),
@@ -163,39 +164,61 @@ def test_verdicts_in_other_languages(reply: str, value: bool | None) -> None:
         "错误。实际上是正确的。",
         "Ja, aber die Antwort ist falsch",
         '{"correct": true}\n{"correct": false}',
+        "Correct, mostly.",
+        "True (I think)",
+        "Correct, more or less.",
+        "True, but not really.",
     ],
 )
-def test_a_verdict_that_is_taken_back_is_none(reply: str) -> None:
-    """Two verdicts of which neither is named as the last contradict each other."""
-    assert parse_verdict(reply).reason == "contradiction"
+def test_a_verdict_that_is_taken_back_or_doubted_is_none(reply: str) -> None:
+    """Nothing is read where words behind a verdict call it off, set another beside it or doubt."""
+    assert parse_verdict(reply).value is None
 
 
-@pytest.mark.parametrize("doubt", ["mostly", "I think", "more or less", "but not really"])
-def test_a_verdict_with_doubt_behind_it_is_hedged(doubt: str) -> None:
-    """Doubt in few words after the verdict counts like doubt before it."""
-    assert parse_verdict(f"Correct, {doubt}.").reason == "hedged"
-    assert parse_verdict(f"True ({doubt})").reason == "hedged"
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Correct, both name a fox.",
+        "True, mostly red is named in both",
+        "The answer is correct.",
+        "This is correct.",
+        "Both are 3. Therefore, the answer is correct.",
+        "Both name a fox. True",
+        "Both name a fox, hence **True** it is.",
+        "False. The correct answer is fox.",
+        "False. No, the colours differ.",
+        "True. Half of the fox is hidden in both.",
+        "True. Any difference? No.",
+        "答案正确",
+        "错误，正确答案是3",
+        "正确。学生没有错误。",
+        "This might be 3. The answer is correct.",
+        "The reference answer is correct.",
+        "Verdict: False. The key has a fox.",
+        "True\n\nBoth name a fox.",
+    ],
+)
+def test_what_only_prose_says_is_asked_again(reply: str) -> None:
+    """A verdict word with a sentence of its own beside it is not guessed at."""
+    assert parse_verdict(reply).value is None
 
 
 @pytest.mark.parametrize(
     ("reply", "value"),
     [
-        ("True, mostly red is named in both", True),
-        ("False. No, the colours differ.", False),
-        ("True. Any difference? No.", True),
-        ("错误，正确答案是3", False),
-        ("正确。学生没有错误。", True),
-        ("This is correct.", True),
-        ("Both are 3. Therefore, the answer is correct.", True),
-        ("Verdict — False", False),
         ('{"evaluation": {"correct": true}}', True),
         ("<reasoning>might be true</reasoning>\nFalse", False),
         ("True<｜end▁of▁sentence｜>", True),
-        ("This might be 3. The answer is correct.", None),
-        ("The reference answer is correct.", None),
         ("<analysis>Verdict: True</analysis>", None),
     ],
 )
-def test_plain_words_around_a_verdict(reply: str, value: bool | None) -> None:
-    """Reasons that agree leave the verdict, and a sentence about the answer alone is one."""
+def test_nested_fields_and_marks(reply: str, value: bool | None) -> None:
+    """A verdict may stand one object deeper, behind thoughts, or before the end of the turn."""
     assert parse_verdict(reply).value is value
+
+
+def test_a_reply_beyond_all_forms_is_not_read() -> None:
+    """Above the stated length nothing is read, whatever it ends with."""
+    assert parse_verdict("so " * LONGEST_READ + "\nVerdict: True").reason == "too_long"
+    thoughts = "<think>" + "so " * LONGEST_READ + "</think>"
+    assert parse_verdict(thoughts + "Verdict: True").value is True

@@ -2,7 +2,7 @@
 
 A group is all or nothing: with a wrong count, an item that cannot be read, or two versions that
 differ, the whole group has no value, since later results may have slipped. The groups are read
-independently of each other.
+independently of each other. Each text is gone through once.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from snellen.replies.cleaning import (
+from snellen.replies import vocabulary as words
+from snellen.replies.answers import read_boolean, why_none
+from snellen.replies.text import (
     Parsed,
-    blank_reason,
-    clean,
     drop_quotations,
     json_places,
+    open_reply,
     twice_given,
     undress,
     unread,
 )
-from snellen.replies.verdicts import read_boolean, why_none
 
 GROUPS = ("a", "b")
 
@@ -46,63 +46,123 @@ class Group:
 
 Found = dict[str, list[Group]]
 
-_BLOCK = re.compile(r"<\s*assessment\b[^>]*>(.*?)<\s*/\s*assessment\s*>", re.I | re.S)
-_GROUP = re.compile(
-    r"<\s*group[\s_-]*(?P<name>[ab])\b[^<>]*?(?:/\s*>|>(?P<body>.*?)"
-    r"(?P<end><\s*/\s*group[\s_-]*(?P=name)\s*>|(?=<\s*/?\s*group)|(?=<\s*/\s*assessment)|\Z))",
-    re.I | re.S,
-)
-_EXACT = re.compile(r"<Group([AB])>(?:\s*<Result>\s*(?i:true|false)\s*</Result>)*\s*</Group\1>")
-RESULT = re.compile(
-    r"<\s*result(?P<attributes>(?:[\s_-]*\d{1,3})?\b[^<>]*?)"
-    r"(?:/\s*>|>(?P<body>[^<]*)(?P<end><\s*/\s*result[\s_-]*\d*\s*>)?)",
+_TAG = re.compile(
+    r"<\s*+(?P<close>/?+)\s*+(?:(?P<whole>assessment)|group[\s_-]*+(?P<group>[ab])|(?P<result>result))"
+    r"(?![a-z])(?P<rest>[^<>]*+)(?P<end>>|(?=<)|\Z)",
     re.I,
 )
+_INNER = re.compile(r"<\s*+(?P<close>/?+)\s*+(?P<name>\w++)[^<>]*+(?:>|\Z)")
+_EXACT = re.compile(
+    r"<Group([AB])>(?:\s*+<Result>\s*+(?i:true|false)\s*+</Result>)*+\s*+</Group\1>"
+)
 _ID = re.compile(
-    r"(?:\b(?:id|n|no|number|index|rubric)\s*=\s*[\"']?\s*|^[\s_-]*(?=\d))([\w.-]+)", re.I
+    r"(?:\b(?:id|n|no|number|index|rubric)\s{0,4}=\s{0,4}[\"']?\s{0,4}|^[\s_-]{0,4}(?=\d))"
+    r"([\w.-]{1,40})",
+    re.I,
 )
 _ITEM_NUMBER = re.compile(
-    r"^\s*[(\[]?(?P<id>(?:[AB]|R|rubric\s*)?\d{1,3})\s*(?:[):\]-]|\.(?!\d))\s*(?=\S)", re.I
+    r"^\s{0,9}[(\[]?(?P<id>(?:[AB]|R|rubric\s{0,3})?\d{1,3})\s{0,3}(?:[):\]-]|\.(?!\d))\s{0,9}(?=\S)",
+    re.I,
 )
 _NUMBERED = re.compile(r"[a-z]{0,9}[\s_.-]?[ab]?[\s_.-]?(\d{1,3})", re.I)
 _HEADING = re.compile(
-    r"^\W{0,200}group[\s_-]*(?P<name>[ab])\b"
-    r"(?:[^\n,;]*\b(?:rubrics?|statements?|criteria)\W*$|[^\n:]*:|[^\n\w]*$|\s*\([^)\n]*\)\W*$)",
+    r"^[^\w\n]{0,40}group[\s_-]{0,4}(?P<name>[ab])\b"
+    r"(?:[^\n,;]{0,80}\b(?:rubrics?|statements?|criteria)[^\w\n]{0,40}$|[^\n:]{0,80}:"
+    r"|[^\n\w]{0,40}$|\s{0,4}\([^)\n]{0,80}\)[^\w\n]{0,40}$)",
     re.I | re.M,
 )
+
+
+@dataclass(slots=True)
+class _Open:
+    """A group or a list of results while the tags are gone through."""
+
+    name: str
+    start: int
+    results: list[tuple[str, str]]
+    loose: str = ""
+    closed: bool = False
+    end: int = 0
 
 
 def read_tags(text: str) -> Found:
     """Groups in tags. Of several whole `<Assessment>` blocks each one is a version."""
     if "<" not in text and "&lt;" in text:
         text = html.unescape(text)
-    blocks = [m[1] for m in _BLOCK.finditer(text)]
+    groups, blocks = _walk_tags(text)
+    if blocks:
+        groups = [g for g in groups if any(a <= g.start < b for a, b in blocks)]
+    named = [g for g in groups if g.name]
     found: Found = {}
-    for block in blocks or [text]:
-        for match in _GROUP.finditer(block):
-            exact = bool(blocks) and _EXACT.fullmatch(match[0]) is not None
-            found.setdefault(match["name"].lower(), []).append(_read_group(match, exact=exact))
-    if not found:
-        whole = bool(blocks)
-        flat = (replace(_results_in(block), closed=whole) for block in blocks or [text])
-        return {"": kept} if (kept := [group for group in flat if group.items]) else {}
+    for group in named or groups:
+        exact = bool(blocks) and _EXACT.fullmatch(text, group.start, group.end) is not None
+        read = _numbered(group.results)
+        if not group.results and group.name and "<" not in group.loose:
+            read = take_numbers(_lines_of(group.loose))
+        closed = group.closed if group.name else bool(blocks)
+        if group.name or read.items:
+            found.setdefault(group.name, []).append(replace(read, closed=closed, exact=exact))
     return found
 
 
-def _read_group(group: re.Match[str], *, exact: bool) -> Group:
-    closed = group["body"] is None or group["end"] != ""
-    body = group["body"] or ""
-    found = _results_in(body)
-    if not found.items and "<" not in body:
-        found = take_numbers(_lines_of(body))
-    return replace(found, closed=closed, exact=exact)
+def _walk_tags(text: str) -> tuple[list[_Open], list[tuple[int, int]]]:
+    """The groups of a text, results outside of groups under the name "", and the whole blocks."""
+    groups: list[_Open] = []
+    blocks: list[tuple[int, int]] = []
+    block, flat, group, in_result = -1, None, None, False
+    tags = list(_TAG.finditer(text))
+    ends = [tag.start() for tag in tags[1:]] + [len(text)]
+    for tag, end in zip(tags, ends, strict=False):
+        body = text[tag.end() : end]
+        closing, name = bool(tag["close"]), (tag["group"] or "").lower()
+        if tag["whole"] or name:
+            if group is not None:
+                group.end, group = tag.start(), None
+            in_result = False
+        if tag["whole"]:
+            if closing and block >= 0:
+                blocks.append((block, tag.start()))
+            block, flat = (-1, None) if closing else (tag.end(), None)
+        elif name and closing:
+            if groups and groups[-1].name == name:
+                groups[-1].closed, groups[-1].end = True, tag.end()
+        elif name:
+            groups.append(_Open(name, tag.start(), [], body, end=len(text)))
+            is_empty = tag["rest"].rstrip().endswith("/")
+            groups[-1].closed, group = is_empty, None if is_empty else groups[-1]
+        elif tag["result"] and closing:
+            in_result = False
+        elif tag["result"]:
+            if group is None and flat is None:
+                flat = _Open("", tag.start(), [])
+                groups.append(flat)
+            in_result = not tag["rest"].rstrip().endswith("/")
+            home = group or flat
+            assert home is not None
+            home.results.append((tag["rest"], _said(body) if in_result else ""))
+    return groups, blocks
 
 
-def _results_in(text: str) -> Group:
-    results = list(RESULT.finditer(text))
-    named = [_ID.search(m["attributes"]) for m in results]
-    group = take_numbers([(m["body"] or "").strip() for m in results])
-    ids = tuple(m[1] for m in named if m)
+def _said(body: str) -> str:
+    """The result in a result's body: that of a verdict tag inside, or all but other tags' words."""
+    if "<" not in body:
+        return body.strip()
+    bare, named, inside, at = "", "", "", 0
+    for tag in _INNER.finditer(body):
+        piece = body[at : tag.start()].strip()
+        bare, named = (bare + piece, named) if not inside else (bare, named)
+        if inside in words.VERDICT_KEYS | words.SECOND_KEYS:
+            named += piece
+        inside = "" if tag["close"] else tag["name"].lower()
+        at = tag.end()
+    bare += body[at:].strip() if not inside else ""
+    return named or bare
+
+
+def _numbered(results: Sequence[tuple[str, str]]) -> Group:
+    """Results of tags, with the ids of their attributes or the numbers they begin with."""
+    ids = tuple(m[1] for m in (_ID.search(attributes) for attributes, _ in results) if m)
+    group = take_numbers([said for _, said in results])
     return replace(group, ids=ids) if ids and len(ids) == len(results) else group
 
 
@@ -123,7 +183,9 @@ def _lines_of(text: str) -> list[str]:
     lines = [line for raw in text.split("\n") if (line := undress(raw))]
     if len(lines) != 1:
         return lines
-    return re.split(r"\s*[,;]\s*", re.sub(r"^\[(.*)\]$", r"\1", lines[0]))
+    line = lines[0]
+    bare = line[1:-1] if line.startswith("[") and line.endswith("]") else line
+    return [piece.strip() for piece in re.split(r"[,;]", bare)]
 
 
 def read_json(text: str) -> Found:
@@ -140,7 +202,7 @@ def read_json(text: str) -> Found:
 
 
 def _collect(value: dict[str, Any], found: Found) -> None:
-    if all(re.fullmatch(r"[abAB][\s_.-]?\d+", key) for key in value):
+    if all(re.fullmatch(r"[abAB][\s_.-]?\d{1,4}", key) for key in value):
         found.setdefault("", []).append(_json_group(value))
         return
     for key, inner in value.items():
@@ -161,16 +223,8 @@ GROUP_NAMES = {
 }  # fmt: skip
 _ROW_IDS = ("id", "rubric_id", "rubric", "index", "number", "n")
 _ROW_VALUES = (
-    "pass",
-    "passed",
-    "result",
-    "value",
-    "verdict",
-    "satisfied",
-    "met",
-    "answer",
-    "judge",
-)
+    "pass", "passed", "result", "value", "verdict", "satisfied", "met", "answer", "judge",
+)  # fmt: skip
 
 
 def _json_group(value: Any) -> Group:
@@ -213,7 +267,7 @@ def read_headings(text: str) -> Found:
 
 
 _NAMED_LINE = re.compile(
-    r"(?:group\s*)?(?P<id>[ab][\s_.-]?\d{1,3})\s*[.:)=-]\s*(?P<said>\S.*)", re.I
+    r"(?:group\s{0,3})?(?P<id>[ab][\s_.-]?\d{1,3})\s{0,3}[.:)=-]\s{0,9}(?P<said>\S.*)", re.I
 )
 
 
@@ -227,31 +281,23 @@ def read_named_lines(text: str) -> Found:
     return {"": [Group(items, ids, closed=False)]}
 
 
-ASSESSMENT_STEPS: dict[str, Callable[[str], Found]] = {
-    "tags": read_tags,
-    "json": read_json,
-    "headings": read_headings,
-    "named lines": read_named_lines,
-}
-
-
-def numbers_of(group: Group) -> list[int] | None:
-    """The numbers in a group's ids (`2`, `A2`, `rubric_2`); None unless every id is one."""
-    found = [_NUMBERED.fullmatch(i.strip()) for i in group.ids]
-    return [int(m[1]) for m in found if m] if found and all(found) else None
+READERS: tuple[Callable[[str], Found], ...] = (
+    read_tags, read_json, read_headings, read_named_lines,
+)  # fmt: skip
 
 
 def in_order(group: Group) -> Sequence[Any] | None:
     """The items in the order of the rubrics, as numbered ids put them; None if a number is missing.
 
-    Numbers may begin anywhere: at 0, at 1, or where the other group's ended. Other ids say nothing
-    about the order.
+    Numbers (`2`, `A2`, `rubric_2`) may begin anywhere: at 0, at 1, or where the other group's
+    ended. Other ids say nothing about the order.
 
     >>> in_order(Group((False, True), ("A2", "A1")))
     [True, False]
     """
-    numbers = numbers_of(group)
-    if numbers is None or len(numbers) != len(group.items):
+    found = [_NUMBERED.fullmatch(i.strip()) for i in group.ids]
+    numbers = [int(m[1]) for m in found if m]
+    if not numbers or len(numbers) != len(group.ids) or len(numbers) != len(group.items):
         return group.items
     if max(numbers) - min(numbers) != len(numbers) - 1:
         return None
@@ -263,7 +309,7 @@ def read_group(group: Group, n: int, finish_reason: str | None = None) -> Parsed
     if not group.closed and finish_reason == "length":
         return unread("truncated")
     if len(set(group.ids)) < len(group.ids):
-        return same_ids(group, n)
+        return _same_ids(group, n)
     if len(group.items) != n or not (group.apart or n == 0):
         return unread("wrong_count", f"{len(group.items)} results for {n} rubrics")
     ordered = in_order(group)
@@ -276,7 +322,7 @@ def read_group(group: Group, n: int, finish_reason: str | None = None) -> Parsed
     return Parsed(tuple(p.value is True for p in read), "marked" if group.exact else "recovered")
 
 
-def same_ids(group: Group, n: int) -> Parsed:
+def _same_ids(group: Group, n: int) -> Parsed:
     """A group that names a rubric twice: read once, or a conflict where the results differ.
 
     In a conflict the other rubrics, which their ids tell apart, keep their results as `parts`.
@@ -284,33 +330,15 @@ def same_ids(group: Group, n: int) -> Parsed:
     said: dict[str, list[Any]] = {}
     for name, item in zip(group.ids, group.items, strict=True):
         said.setdefault(name, []).append(item)
-    once = Group(tuple(items[0] for items in said.values()), tuple(said))
     torn = {name for name, items in said.items() if len(set(map(str, items))) > 1}
     if not torn:
-        return read_group(once, n)
+        return read_group(Group(tuple(items[0] for items in said.values()), tuple(said)), n)
     conflict = unread("conflict", "two results for one rubric")
     order = in_order(Group(tuple(said), tuple(said)))
     if len(said) != n or order is None:
         return conflict
-    parts = tuple(None if k in torn else _boolean(said[k][0]) for k in order)
-    return replace(conflict, parts=parts)
-
-
-def _boolean(item: Any) -> bool | None:
-    value = read_boolean(item).value
-    return value if isinstance(value, bool) else None
-
-
-def choose_version(versions: Sequence[Parsed]) -> Parsed:
-    """The last version, unless an earlier readable one says something else."""
-    last = versions[-1]
-    values = {v.value for v in versions if v.value is not None}
-    if last.value is not None and len(values) > 1:
-        return unread("conflict", "two assessments that differ")
-    return last
-
-
-CHOOSE: dict[str, Callable[[Sequence[Parsed]], Parsed]] = {"version": choose_version}
+    read = [None if k in torn else read_boolean(said[k][0]).value for k in order]
+    return replace(conflict, parts=tuple(v if isinstance(v, bool) else None for v in read))
 
 
 def _split_flat(found: Found, n_a: int, n_b: int) -> Found:
@@ -336,28 +364,28 @@ def _cut(group: Group, n_a: int, n_b: int) -> tuple[Group, Group]:
             else replace(group, items=tuple(ordered), ids=())
         )
     rows = list(zip(group.ids or ("",) * len(group.items), group.items, strict=True))
-    places = _places(group)
-    if not group.apart or (not by_name and max(places, default=-1) + 1 != n_a + n_b):
+    # Items of one id share the place of the first.
+    places = {name: k for k, name in enumerate(dict.fromkeys(group.ids))}
+    count = len(places) if group.ids else len(group.items)
+    if not group.apart or (not by_name and count != n_a + n_b):
         whole = replace(group, ids=(), apart=False)
         return whole, whole
-    sides = [name == "a" for name in names] if by_name else [place < n_a for place in places]
-    parts = [
-        [r for r, side in zip(rows, sides, strict=True) if side is wanted]
-        for wanted in (True, False)
-    ]
-    made = [Group(tuple(v for _, v in p), tuple(i for i, _ in p if group.ids)) for p in parts]
+    if by_name:
+        sides = [name == "a" for name in names]
+    else:
+        sides = [(places[name] if group.ids else k) < n_a for k, (name, _) in enumerate(rows)]
+    made = []
+    for wanted in (True, False):
+        part = [row for row, side in zip(rows, sides, strict=True) if side is wanted]
+        ids = tuple(name for name, _ in part) if group.ids else ()
+        made.append(Group(tuple(item for _, item in part), ids))
     # Only what stands last can be cut.
     last = 0 if sides and sides[-1] else 1
     made[last] = replace(made[last], closed=group.closed)
     return made[0], made[1]
 
 
-def _places(group: Group) -> list[int]:
-    """The place of each item; items of one id share the place of the first."""
-    if not group.ids:
-        return list(range(len(group.items)))
-    order = list(dict.fromkeys(group.ids))
-    return [order.index(i) for i in group.ids]
+_QUOTED_BLOCK = re.compile(r"<\s{0,9}/?\s{0,9}(?:assessment|group[\s_-]{0,4}[ab])\b", re.I)
 
 
 def parse_assessment(
@@ -375,42 +403,29 @@ def parse_assessment(
     >>> parse_assessment(reply, 2, 0)[0].reason
     'wrong_count'
     """
-    cleaned = clean(text)
-    if not cleaned:
-        reason = blank_reason(text, reasoning=None, finish_reason=finish_reason) or "no_verdict"
-        return unread(reason), unread(reason)
+    cleaned = open_reply(text, finish_reason, unboxed=False)
+    if isinstance(cleaned, Parsed):
+        return cleaned, cleaned
     # What stands in quotation marks is the caption's.
     own_words = drop_quotations(cleaned, _QUOTED_BLOCK)
-    found = _split_flat(_first_found(own_words), n_a, n_b)
-    none = _why_missing(cleaned, found, finish_reason)
-    sides = [
-        _read_side(found.get(name, []), n, none, finish_reason)
-        for name, n in zip(GROUPS, (n_a, n_b), strict=True)
-    ]
-    return sides[0], sides[1]
-
-
-_QUOTED_BLOCK = re.compile(r"<\s*/?\s*(?:assessment|group[\s_-]*[ab])\b", re.I)
-
-
-def _first_found(text: str) -> Found:
-    for step in ASSESSMENT_STEPS.values():
-        found = step(text)
-        if found:
-            return found
-    return {}
-
-
-def _why_missing(text: str, found: Found, finish_reason: str | None) -> str:
+    found = _split_flat(next(filter(None, (read(own_words) for read in READERS)), {}), n_a, n_b)
+    missing = "missing_group" if found else why_none(cleaned)
     if finish_reason == "length":
-        return "truncated"
-    if found:
-        return "missing_group"
-    return why_none(text)
+        missing = "truncated"
+    a, b = (
+        _read_side(found.get(name, []), n, missing, finish_reason)
+        for name, n in zip(GROUPS, (n_a, n_b), strict=True)
+    )
+    return a, b
 
 
 def _read_side(groups: Sequence[Group], n: int, missing: str, finish_reason: str | None) -> Parsed:
+    """The last version of a group, unless an earlier readable one says something else."""
     if not groups:
         # Nothing was asked of a group without rubrics, so nothing can be missing.
         return Parsed((), "recovered") if n == 0 and missing == "missing_group" else unread(missing)
-    return CHOOSE["version"]([read_group(group, n, finish_reason) for group in groups])
+    versions = [read_group(group, n, finish_reason) for group in groups]
+    values = {v.value for v in versions if v.value is not None}
+    if versions[-1].value is not None and len(values) > 1:
+        return unread("conflict", "two assessments that differ")
+    return versions[-1]

@@ -31,22 +31,16 @@ def test_a_lone_letter_counts_even_if_the_reply_was_cut() -> None:
         ("B) two candles", "B"),
         ("B – two candles", "B"),
         ("B two candles", "B"),
-        ("B because two wicks are named", "B"),
         ("B\n\nTwo wicks are named.", "B"),
-        ("B, and not D", "B"),
-        ("(B). No other option fits.", "B"),
-        ("E. No information given", "E"),
-        ("E (not mentioned in the caption)", "E"),
+        ("E (Not mentioned)", "E"),
         ("Two wicks are named.\n\nB. two candles", "B"),
-        ("Two wicks are named. B", "B"),
+        ("Two wicks are named.\n\nB", "B"),
         ("Answer:\nB", "B"),
         ("**Answer:** B", "B"),
         ("Answer: two candles", "B"),
         ("The correct option is (B).", "B"),
         ("Option B", "B"),
         ("I choose B", "B"),
-        ("Option A is wrong; option B fits.", "B"),
-        ("Two wicks, so **B** fits", "B"),
         ('{"answer": "two candles"}', "B"),
         ('{"letter": "B", "why": "A is wrong"}', "B"),
         ("<answer>B</answer>", "B"),
@@ -55,11 +49,12 @@ def test_a_lone_letter_counts_even_if_the_reply_was_cut() -> None:
         ("A brass lamp", "A"),
         ("answer: a", "A"),
         ("E. Not mentioned", "E"),
-        ("E, since the caption is silent", "E"),
+        ("Not mentioned", "E"),
+        ("cannot be determined.", "E"),
+        ("E. Cannot be determined", "E"),
         (UNCERTAIN.lower() + ".", "E"),
         ("not mentioned/cannot be determined", "E"),
         ("The answer is E: Not mentioned / Cannot be determined.", "E"),
-        ("C: yes", "C"),
         ("- A: no\n- B: yes\n- C: no\n\nB", "B"),
         ("One by one.\nA. no\nB. yes\nC. no\n\n(B)", "B"),
         ("The caption shows two wicks, so the answer is B.", "B"),
@@ -81,19 +76,18 @@ def test_other_forms_without_doubt_are_recovered(reply: str, letter: str) -> Non
         ("AB", "several_letters"),
         ("B or C", "several_letters"),
         ("A\nB\nC\nD", "several_letters"),
-        ("B. two candles or C. no light", "several_letters"),
+        ("B. two candles or C. no light", "no_verdict"),
         ('{"answer": ["A", "C"]}', "several_letters"),
         ("B: no light", "contradiction"),
-        ("E: no", "negated"),
-        ("B. Not sure", "negated"),
-        ("B. A is possible too", "contradiction"),
-        ("B. Actually, C.", "contradiction"),
+        ("E: no", "no_verdict"),
+        ("B. Not sure", "hedged"),
+        ("B. A is possible too", "hedged"),
+        ("B. Actually, C.", "no_verdict"),
         ('{"answer": "A", "letter": "B"}', "contradiction"),
-        ("The answer is not B", "negated"),
+        ("The answer is not B", "no_verdict"),
         ("Answer: B?", "hedged"),
         ("Probably B", "hedged"),
         ("Answer: none", "no_verdict"),
-        ("Not mentioned", "no_verdict"),
         ("A lantern and a lamp", "no_verdict"),
         ("I see two of them", "no_verdict"),
         ("e.g. the lamp", "no_verdict"),
@@ -197,9 +191,6 @@ CARS = ("a red bicycle", "a blue car", "two dogs", "an empty street")
         "答えはBです。",
         "정답은 B입니다.",
         "【答案】B",
-        "不是A，而是B",
-        "B，不是A",
-        "The answer is not A but B.",
         "✅ B",
         "B ✓",
         "B\ufe0f",
@@ -242,6 +233,9 @@ def test_more_forms_of_one_letter(reply: str) -> None:
         "B. I'm not sure.",
         "It's a",
         '{"answer": "A"}\n{"answer": "B"}',
+        "不是A，而是B",
+        "B，不是A",
+        "The answer is not A but B.",
     ],
 )
 def test_a_letter_that_is_denied_or_left_open_is_none(reply: str) -> None:
@@ -260,10 +254,11 @@ def test_letters_inside_an_option_are_its_own() -> None:
     ("reply", "letter"),
     [
         ("A. Mostly red", "A"),
-        ("B: partially open", "B"),
+        ("B: Partially open door", "B"),
+        ("B: partially open", None),
         ("Answer: D. Half full", "D"),
         ("C. No, thanks", "C"),
-        ("C, no, thanks, as the sign says", "C"),
+        ("C, no, thanks, as the sign says", None),
         ("A. Mostly red, I think", None),
         ("D. Half full? Maybe", None),
         ("D, half open", None),
@@ -273,3 +268,32 @@ def test_doubt_in_an_options_own_words_is_no_doubt(reply: str, letter: str | Non
     """An option that is itself half, mostly or no is chosen by its letter and its text."""
     options = ("Mostly red", "Partially open door", "No, thanks", "Half full")
     assert parse_letter(reply, options).value == letter
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "B because two wicks are named",
+        "B, and not D",
+        "(B). No other option fits.",
+        "E. No information given",
+        "E (not mentioned in the caption)",
+        "E, since the caption is silent",
+        "Two wicks are named. B",
+        "Option A is wrong; option B fits.",
+        "Two wicks, so **B** fits",
+        "C: yes",
+        "Two candles are named.",
+    ],
+)
+def test_what_only_prose_says_is_asked_again(reply: str) -> None:
+    """A letter inside of a sentence is not guessed at."""
+    assert parse_letter(reply, OPTIONS).value is None
+
+
+def test_half_of_the_abstention_is_nobody_elses_text() -> None:
+    """Where an option has the words of half of E, they name two options, hence none."""
+    options = ("Not mentioned", "red", "blue", "green")
+    assert parse_letter("Not mentioned", options).value is None
+    assert parse_letter("Cannot be determined", options).value == "E"
+    assert parse_letter("Not mentioned", options, uncertain=None).value == "A"

@@ -17,7 +17,7 @@ from snellen.replies import (
     parse_verdict,
 )
 
-LINES = (Path(__file__).parent / "data" / "trial_replies.jsonl").read_text(encoding="utf-8")
+LINES = (Path(__file__).parents[1] / "data" / "trial_replies.jsonl").read_text(encoding="utf-8")
 CASES = [json.loads(line) for line in LINES.splitlines()]
 
 

@@ -14,10 +14,11 @@ from snellen.replies import (
     parse_letters,
     parse_verdict,
 )
-from snellen.replies.cleaning import (
+from snellen.replies.text import (
+    LONGEST_READ,
     clean,
+    drop_doubtful_mark,
     drop_quotations,
-    find_json,
     json_places,
     split_thinking,
     twice_given,
@@ -34,6 +35,15 @@ from snellen.replies.cleaning import (
         ("<thinking>boats?</thinking>A pier.", "boats?", "A pier."),
         ("<think>a</think><think>b</think>A pier.", "a\nb", "A pier."),
         ("boats?</think>A pier.", "boats?", "A pier."),
+        ("A pier.</think>", None, "A pier.</think>"),
+        ("<reasoning>boats?</reasoning>A pier.", "boats?", "A pier."),
+        ("<reasoning> is a tag. A pier.", None, "<reasoning> is a tag. A pier."),
+        ("<|channel>thought\nboats?<channel|>A pier.", "\nboats?", "A pier."),
+        ("boats?<channel|>A pier.", "boats?", "A pier."),
+        ("A pier.<|im_end|>\n<|im_start|>user", None, "A pier."),
+        ("<think>boats?</think>A pier.<end_of_turn>B", "boats?", "A pier."),
+        ("<|im_start|>assistant\nA pier.", None, "A pier."),
+        ("A shop, <s>9</s> 7 coins.", None, "A shop, <s>9</s> 7 coins."),
         ("<think>boats, and", "boats, and", ""),
         ("[THINK]boats?[/THINK]A pier.", "boats?", "A pier."),
         ("◁think▷boats?◁/think▷A pier.", "boats?", "A pier."),
@@ -93,26 +103,47 @@ def test_a_blank_reply_says_why(
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("text", "values"),
     [
-        ('{"a": 1}', {"a": 1}),
-        ('Sure:\n```json\n{"a": 1}\n```\nDone.', {"a": 1}),
-        ('{"a": 1, // one\n "b": "x\ny", /* two */}', {"a": 1, "b": "x\ny"}),
-        ("{'a': True, 'b': None, 'c': 'it\\'s'}", {"a": True, "b": None, "c": "it's"}),
-        ('{"a": "http://x.org/}", "b": [1, 2,]}', {"a": "http://x.org/}", "b": [1, 2]}),
-        ('the set {red, blue}, so {"a": 1}', {"a": 1}),
-        ('<think>{"a": 2}</think>{"a": 1}', {"a": 1}),
-        ('{"a": 1} and again {"a": 1}', {"a": 1}),
-        ('{"a": 1} or {"a": 2}', None),
-        ("[1, 2]", [1, 2]),
-        ('{"a": 1', None),
-        ("no object", None),
-        ('{"a": True-ish}', None),
+        ('{"a": 1}', [{"a": 1}]),
+        ('Sure:\n```json\n{"a": 1}\n```\nDone.', [{"a": 1}]),
+        ('{"a": 1, // one\n "b": "x\ny", /* two */}', [{"a": 1, "b": "x\ny"}]),
+        ("{'a': True, 'b': None, 'c': 'it\\'s'}", [{"a": True, "b": None, "c": "it's"}]),
+        ('{"a": "http://x.org/}", "b": [1, 2,]}', [{"a": "http://x.org/}", "b": [1, 2]}]),
+        ('the set {red, blue}, so {"a": 1}', [{"a": 1}]),
+        ('{"a": 1} or {"a": 2}', [{"a": 1}, {"a": 2}]),
+        ("[1, 2]", [[1, 2]]),
+        ('{"a": 1', []),
+        ("no object", []),
+        ('{"a": True-ish}', []),
     ],
 )
-def test_the_one_json_object_is_found(text: str, value: object) -> None:
-    """One object is found in any dress; none, a broken one, or two that differ give None."""
-    assert find_json(text) == value
+def test_json_is_found(text: str, values: list[object]) -> None:
+    """Every outermost object and list is found in any dress; a broken one is not there."""
+    assert [value for _, _, value in json_places(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("A pier.</think>", "A pier."),
+        ("A pier.<channel|>\n", "A pier."),
+        ("A pier.", None),
+        ("boats?</think>A pier.", None),
+        ("<think>boats?</think>", None),
+        ("</think>", None),
+    ],
+)
+def test_a_closing_mark_alone_leaves_its_text_in_doubt(text: str, kept: str | None) -> None:
+    """Whether the text before the mark is an answer or a thought cannot be told."""
+    assert drop_doubtful_mark(text) == kept
+
+
+def test_a_judges_text_in_doubt_is_no_answer() -> None:
+    """A judge is asked again, since its verdict may have been a thought."""
+    assert parse_verdict("True</think>").reason == "thought_only"
+    assert parse_letter("B</think>", ("red", "blue")).reason == "thought_only"
+    assert parse_assessment("true</think>", 1, 0)[0].reason == "thought_only"
 
 
 def test_a_key_given_twice_is_told() -> None:
@@ -126,7 +157,7 @@ def test_a_key_given_twice_is_told() -> None:
 )
 def test_hostile_texts_end(text: str) -> None:
     """Nesting without end is no object, and is neither an error nor an endless search."""
-    assert find_json(text) is None
+    assert list(json_places(text)) == []
     assert clean(text)
     drop_quotations(text, re.compile("x"))
 
@@ -141,7 +172,7 @@ def test_quotations_are_blanked_only_where_they_hold_the_pattern() -> None:
 def test_marks_of_length_are_no_quotation_marks() -> None:
     """Inch marks after digits do not open a quotation."""
     text = 'A 5" pipe, verdict: x, and a 6" pipe.'
-    assert drop_quotations(text) == text
+    assert drop_quotations(text, re.compile("x")) == text
 
 
 @pytest.mark.parametrize(
@@ -152,27 +183,14 @@ def test_dress_comes_off(text: str) -> None:
     assert undress(text) == "True"
 
 
-def test_a_loop_of_white_space_shrinks() -> None:
-    """What a judge in a loop sends costs no time in the parsers: at most three blanks stay."""
-    assert clean("True" + "\t " * 9 + "x") == "True   x"
-    assert clean("True\n" + " \n" * 9 + "x") == "True\n\n\nx"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "pieces", [("*\n",), ("*\n", "-\n", "#\n"), (",",), (",", ";", " "), ("my ",), ("my ", "best ")]
 )
 def test_what_a_judge_in_a_loop_sends_is_unreadable(pieces: tuple[str, ...]) -> None:
-    """100,000 characters of a few pieces: what grew with their square would take minutes."""
-    text = "".join(random.Random(0).choices(pieces, k=100_000 // len(pieces[0])))
+    """What is as long as is read at all: what grew with its square would take minutes."""
+    text = "".join(random.Random(0).choices(pieces, k=LONGEST_READ // len(pieces[0]) - 1))
     assert parse_verdict(text).value is None
     assert parse_letter(text, ("red", "blue")).value is None
     assert {p.value for p in parse_letters(text, 5)} == {None}
     assert {group.value for group in parse_assessment(text, 5, 5)} == {None}
-
-
-def test_a_loop_is_cut_and_what_stands_around_it_is_kept() -> None:
-    """No number of answers that is asked for comes near the thousand pieces that stay."""
-    assert clean("so " + "no, " * 5000 + "yes") == "so " + "no, " * 1000 + "yes"
-    few = "\n".join(["true"] * 900)
-    assert clean(few) == few
