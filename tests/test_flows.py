@@ -4,72 +4,139 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from snellen.errors import DataError
 from snellen.flows import (
+    Asked,
     add_usage,
     again,
-    ask_judge,
     ask_model,
+    ask_parts,
+    ask_until,
     failed_reason,
     given_rows,
     match_given,
     run_by_hand,
 )
 from snellen.records import Answer, CallFailure, Image, Item, Message, Reply, Request, Usage
-from snellen.replies import Parsed
+from snellen.replies import Parsed, UnreadableError, json_reply
 
 REQUEST = Request("judge", (Message("user", ("Which?",)),), "verdict", probe="q1", lead="x")
 
 
-def parse(reply: Reply) -> Parsed:
-    return Parsed(reply.text, "marked") if reply.text in "AB" else Parsed(None, reason="prose")
+def parse(reply: Reply) -> str:
+    if reply.text in "AB":
+        return reply.text
+    raise UnreadableError("prose", f"`{reply.text}` is no letter")
 
 
-def judge(*answers: Answer, reasks: int = 2) -> tuple[object, list[Request]]:
-    """What a judgement ends with, and what was asked."""
+def ask(
+    *answers: Answer, reasks: int = 2, remind: str | None = "One letter!"
+) -> tuple[Asked[str], list[Request]]:
+    """What asking ends with, and what was asked."""
     seen: list[Request] = []
 
     def answer(request: Request) -> Answer:
         seen.append(request)
         return answers[len(seen) - 1]
 
-    return run_by_hand(ask_judge(REQUEST, parse, remind="One letter!", reasks=reasks), answer), seen
+    flow = ask_until(REQUEST, parse, remind=remind, reasks=reasks)
+    return run_by_hand(flow, answer), seen
 
 
-def test_a_readable_judgement_is_asked_once() -> None:
+def test_a_readable_reply_is_asked_for_once() -> None:
     """Its usage and its text are kept."""
-    judged, seen = judge(Reply("A", usage=Usage(5, 1)))
-    assert (judged.parsed.value, judged.reason, judged.raw) == ("A", None, "A")  # type: ignore[attr-defined]
-    assert judged.usage == Usage(5, 1)  # type: ignore[attr-defined]
+    asked, seen = ask(Reply("A", usage=Usage(5, 1)))
+    assert (asked.value, asked.reason, asked.raw, asked.errors) == ("A", None, "A", ())
+    assert asked.usage == Usage(5, 1)
     assert seen == [REQUEST]
 
 
 def test_an_unreadable_one_is_asked_again_with_a_reminder_and_adds_up() -> None:
     """Each ask has its number, the prefix stays, all tokens count."""
-    judged, seen = judge(Reply("hm", usage=Usage(5, 1)), Reply("B", usage=Usage(7, 2)))
-    assert (judged.parsed.value, judged.usage) == ("B", Usage(12, 3))  # type: ignore[attr-defined]
+    asked, seen = ask(Reply("hm", usage=Usage(5, 1)), Reply("B", usage=Usage(7, 2)))
+    assert (asked.value, asked.usage) == ("B", Usage(12, 3))
+    assert asked.errors == ("`hm` is no letter",)
     assert [request.ask for request in seen] == [0, 1]
     assert seen[1].messages[0].parts == ("Which?\n\nOne letter!",)
     assert seen[1].lead == "x"
 
 
+def test_the_reminder_can_say_what_was_wrong() -> None:
+    """Each ask has the error of the reply before it, and none of an earlier one."""
+    _, seen = ask(Reply("hm"), Reply("oh"), Reply("A"), remind="Wrong: {error}!")
+    endings = [str(request.messages[0].parts[0]).removeprefix("Which?") for request in seen]
+    assert endings == ["", "\n\nWrong: `hm` is no letter!", "\n\nWrong: `oh` is no letter!"]
+    _, seen = ask(Reply("hm"), Reply("A"), remind=None)
+    assert "`hm` is no letter" in str(seen[1].messages[0].parts[0])
+
+
 @pytest.mark.parametrize("reasks", [0, 1, 2])
-def test_after_its_asks_a_judgement_is_unreadable_with_the_reason(reasks: int) -> None:
+def test_after_its_asks_a_reply_is_unreadable_with_the_reason(reasks: int) -> None:
     """The last reply is kept as it came."""
-    judged, seen = judge(*[Reply(f"hm {k}") for k in range(3)], reasks=reasks)
-    assert judged.reason == "unreadable_prose"  # type: ignore[attr-defined]
-    assert judged.raw == f"hm {reasks}"  # type: ignore[attr-defined]
-    assert len(seen) == reasks + 1
+    asked, seen = ask(*[Reply(f"hm {k}") for k in range(3)], reasks=reasks)
+    assert (asked.value, asked.reason, asked.raw) == (None, "unreadable_prose", f"hm {reasks}")
+    assert len(seen) == len(asked.errors) == reasks + 1
 
 
-def test_a_failed_judgement_is_not_asked_again() -> None:
-    """Retries are the scheduler's; the failure's kind is the reason."""
-    judged, seen = judge(Reply("hm", usage=Usage(5, 1)), CallFailure("timeout", "too late"))
-    assert (judged.reason, judged.raw) == ("judge_timeout", "too late")  # type: ignore[attr-defined]
-    assert judged.usage == Usage(5, 1)  # type: ignore[attr-defined]
+def test_a_failed_call_is_not_asked_again() -> None:
+    """Retries are the scheduler's; the role and the failure's kind are the reason."""
+    asked, seen = ask(Reply("hm", usage=Usage(5, 1)), CallFailure("timeout", "too late"))
+    assert (asked.value, asked.reason, asked.raw) == (None, "judge_timeout", "too late")
+    assert (asked.usage, asked.reply) == (Usage(5, 1), None)
     assert len(seen) == 2
+
+
+class Card(msgspec.Struct):
+    """What a builder asks for."""
+
+    question: str
+
+
+def test_a_typed_value_comes_out_of_json() -> None:
+    """A flow of any role gets a value of a type, or the role and the reason."""
+    request = Request("writer", (Message("user", ("Write.",)),), "card")
+    replies = iter([Reply('{"q": 1}'), Reply('```json\n{"question": "Hue?"}\n```')])
+    asked = run_by_hand(ask_until(request, json_reply(Card)), lambda _: next(replies))
+    assert asked.value == Card("Hue?")
+    assert asked.errors == ("Object missing required field `question`",)
+    late = run_by_hand(
+        ask_until(request, json_reply(Card)), lambda _: CallFailure("timeout", "late")
+    )
+    assert late.reason == "writer_timeout"
+
+
+def halves(reply: Reply) -> list[Parsed]:
+    return [Parsed(c, "marked") if c in "AB" else Parsed(None, reason="prose") for c in reply.text]
+
+
+def test_readable_parts_of_an_earlier_reply_are_kept() -> None:
+    """Only what was never readable is unreadable in the end; all asks are counted."""
+    replies = iter([Reply("A?", usage=Usage(1, 1)), Reply("?B", usage=Usage(1, 1))])
+    flow = ask_parts(REQUEST, halves, 2, remind="Two!")
+    parts, usage = run_by_hand(flow, lambda _: next(replies))
+    assert [part.value and part.value.value for part in parts] == ["A", "B"]
+    assert [part.raw for part in parts] == ["A?", "?B"]
+    assert usage == Usage(2, 2)
+
+
+@pytest.mark.parametrize(
+    ("answers", "reasons"),
+    [
+        ((Reply("??"), Reply("A?"), Reply("B?")), (None, "unreadable_prose")),
+        ((Reply("A?"), CallFailure("timeout", "late")), (None, "judge_timeout")),
+        ((CallFailure("timeout", "late"),), ("judge_timeout", "judge_timeout")),
+    ],
+)
+def test_parts_that_are_never_readable_have_a_reason(
+    answers: tuple[Answer, ...], reasons: tuple[str | None, ...]
+) -> None:
+    """A failed call takes nothing from what was read before it."""
+    left = iter(answers)
+    parts, _ = run_by_hand(ask_parts(REQUEST, halves, 2, remind="Two!"), lambda _: next(left))
+    assert tuple(part.reason for part in parts) == reasons
 
 
 def test_a_reminder_follows_a_picture_as_a_part_of_its_own() -> None:

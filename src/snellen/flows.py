@@ -1,4 +1,4 @@
-"""What a flow is, and the two flows that every protocol is made of.
+"""What a flow is, and the flows that every protocol and builder is made of.
 
 A flow is a generator that never touches the world. It yields a list of `Request`s, or a list of
 child flows, and is sent the list of answers or of the children's results, in the same order. What
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -27,8 +27,11 @@ from snellen.records import (
 )
 from snellen.replies import Parsed, blank_reason, split_thinking
 from snellen.replies.text import drop_doubtful_mark
+from snellen.replies.typed import UnreadableError
+from snellen.templates import bundled
 
 R = TypeVar("R")
+T = TypeVar("T")
 Flow = Generator[Any, Any, R]
 Given = Mapping[tuple[str, int], ReplyRow]
 
@@ -110,38 +113,114 @@ def failed_reason(row: ReplyRow) -> str | None:
     return f"model_{row.status[7:]}" if row.status.startswith("failed:") else None
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """What a judge said in the end: the parsed reply of the last ask, or why there is none.
+class Asked(msgspec.Struct, Generic[T], frozen=True):
+    """What asking ended with: the value of the last reply, or why there is none.
 
-    `reason` is None when `parsed` has a value; else `judge_KIND` for a failed call or
-    `unreadable_WHY`. `usage` adds up all asks.
+    `reason` is None where there is a value; else `ROLE_KIND` for a failed call, such as
+    `judge_timeout`, or `unreadable_WHY`. `partial` is what of an unreadable reply could be read.
+    `raw` is the last reply's text, or the failure's message; `usage` adds up all asks; `errors`
+    says of each unreadable reply what was wrong with it, in order.
     """
 
-    parsed: Parsed
-    reason: str | None
+    value: T | None
+    reason: str | None = None
     raw: str = ""
     usage: Usage = NO_USAGE
     reply: Reply | None = None
+    errors: tuple[str, ...] = ()
+    partial: object = None
 
 
-def ask_judge(
+def ask_until(
     request: Request,
-    parse: Callable[[Reply], Parsed],
+    parse: Callable[[Reply], T],
+    *,
+    remind: str | None = None,
+    reasks: int = REASKS,
+) -> Flow[Asked[T]]:
+    r"""Ask until a reply parses: at most `reasks` times again.
+
+    `parse` makes a value of a reply or raises `UnreadableError`; `json_reply(type)` is one for JSON
+    replies. The reminder stands at the end of the request, so that its prefix stays as it was;
+    `{error}` in it is replaced by what was wrong. A failed call ends the asking: retries are the
+    scheduler's.
+
+    >>> from snellen.replies import json_reply
+    >>> class Card(msgspec.Struct):
+    ...     question: str
+    >>> request = Request("writer", (Message("user", ("Write a question.",)),), "card")
+    >>> replies = iter(["What colour is it?", '{"question": "What colour is it?"}'])
+    >>> asked = run_by_hand(ask_until(request, json_reply(Card)), lambda _: Reply(next(replies)))
+    >>> asked.value
+    Card(question='What colour is it?')
+    >>> asked.errors
+    ('JSON is malformed: invalid character (byte 0)',)
+    """
+    usage, wanted = NO_USAGE, request
+    errors: tuple[str, ...] = ()
+    for ask in range(reasks + 1):
+        [answer] = yield [wanted]
+        if isinstance(answer, CallFailure):
+            reason = f"{request.role}_{answer.kind}"
+            return Asked(None, reason, answer.message, usage, None, errors)
+        usage = add_usage(usage, answer.usage) if ask else answer.usage
+        try:
+            return Asked(parse(answer), None, answer.text, usage, answer, errors)
+        except UnreadableError as error:
+            unreadable, errors = error, (*errors, str(error))
+        text = bundled("remind_error").text if remind is None else remind
+        wanted = again(request, ask + 1, text.replace("{error}", str(unreadable)))
+    reason = f"unreadable_{unreadable.reason}"
+    return Asked(None, reason, answer.text, usage, answer, errors, unreadable.partial)
+
+
+def ask_parts(
+    request: Request,
+    parse: Callable[[Reply], Sequence[Parsed]],
+    n: int,
     *,
     remind: str,
     reasks: int = REASKS,
-) -> Flow[Judged]:
-    """One judgement; an unreadable reply is asked again with a reminder at the request's end."""
-    usage = NO_USAGE
-    for ask in range(reasks + 1):
-        [answer] = yield [request if ask == 0 else again(request, ask, remind)]
-        if isinstance(answer, CallFailure):
-            return Judged(Parsed(None), f"judge_{answer.kind}", answer.message, usage)
-        usage = add_usage(usage, answer.usage) if ask else answer.usage
-        parsed = parse(answer)
-        if parsed.value is not None:
-            return Judged(parsed, None, answer.text, usage, answer)
-    return Judged(parsed, f"unreadable_{parsed.reason}", answer.text, usage, answer)
+) -> Flow[tuple[list[Asked[Parsed]], Usage]]:
+    """Ask for `n` things in one call until each was readable once; and the usage of all asks.
+
+    A part that an earlier reply made readable is kept as it was.
+    """
+    parts: list[Asked[Parsed]] = [Asked(None, f"{request.role}_not_asked")] * n
+
+    def parse_open(reply: Reply) -> None:
+        for k, parsed in enumerate(parse(reply)):
+            if parts[k].reason is not None and parsed.value is None:
+                reason = f"unreadable_{parsed.reason}"
+                parts[k] = Asked(None, reason, reply.text, partial=parsed)
+            elif parts[k].reason is not None:
+                parts[k] = Asked(parsed, None, reply.text)
+        left = next((part.reason for part in parts if part.reason is not None), None)
+        if left is not None:
+            raise UnreadableError(left.removeprefix("unreadable_"))
+
+    asked = yield from ask_until(request, parse_open, remind=remind, reasks=reasks)
+    if asked.reply is None:
+        failed: Asked[Parsed] = Asked(None, asked.reason, asked.raw)
+        parts = [failed if part.reason is not None else part for part in parts]
+    return parts, asked.usage
+
+
+def readable(parsed: Parsed) -> Parsed:
+    """A reading that has a value.
+
+    Raises:
+        UnreadableError: it has none; the reading is the error's `partial`.
+    """
+    if parsed.value is None:
+        raise UnreadableError(parsed.reason or "no_verdict", partial=parsed)
+    return parsed
+
+
+def said(asked: Asked[Parsed]) -> Parsed:
+    """What was read of the last reply, even where that has no value."""
+    found = asked.partial if asked.value is None else asked.value
+    return found if isinstance(found, Parsed) else Parsed(None)
 
 
 def again(request: Request, ask: int, reminder: str) -> Request:

@@ -5,6 +5,7 @@ import pytest
 from snellen.flows import run_by_hand
 from snellen.judges.scalar import Ratings, parse_rating, rate_reply
 from snellen.records import CallFailure, Item, Reply, ReplyRow
+from snellen.replies import UnreadableError
 
 ITEM = Item("i", (), (), reference="Two cups </reference_description>.")
 
@@ -24,17 +25,17 @@ def rate(row, *answers):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("8", "8"),
-        ("**10**", "10"),
-        ("Rating: 7/10", "7"),
-        ("I give it 6 out of 10.", "6"),
-        ("<think>7 or 8?</think>\n8", "8"),
-        ("9.", "9"),
+        ("8", 8),
+        ("**10**", 10),
+        ("Rating: 7/10", 7),
+        ("I give it 6 out of 10.", 6),
+        ("<think>7 or 8?</think>\n8", 8),
+        ("9.", 9),
     ],
 )
 def test_ratings_that_can_be_read(text, value):
     """One whole number from 1 to 10 counts, in whatever dress."""
-    assert parse_rating(text).value == value
+    assert parse_rating(Reply(text)) == value
 
 
 @pytest.mark.parametrize(
@@ -50,8 +51,9 @@ def test_ratings_that_can_be_read(text, value):
 )
 def test_ratings_that_cannot(text, reason):
     """Two numbers, none, or one beyond the scale is no rating."""
-    found = parse_rating(text)
-    assert (found.value, found.reason) == (None, reason)
+    with pytest.raises(UnreadableError) as caught:
+        parse_rating(Reply(text))
+    assert caught.value.reason == reason
 
 
 def test_the_request():

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from snellen.engine.journal import Journal
 from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
 from snellen.errors import DataError, UsageError
-from snellen.flows import REASKS, Flow, ask_judge, failed_reason
+from snellen.flows import Flow, ask_until, failed_reason
 from snellen.records import Item, Message, Reply, ReplyRow, Request
-from snellen.replies import Parsed
+from snellen.replies import UnreadableError
 from snellen.replies.fences import fence
 from snellen.replies.text import clean
 from snellen.runs.folder import Run
@@ -44,21 +44,22 @@ class Ratings:
         return sum(known) / len(known) if known else None
 
 
-def parse_rating(text: str) -> Parsed:
-    """The one whole number from 1 to 10 that a reply holds, or why there is none.
+def parse_rating(reply: Reply) -> int:
+    """The one whole number from 1 to 10 that a reply holds.
 
-    >>> parse_rating("Rating: **8**/10").value
-    '8'
-    >>> parse_rating("8 or 9").reason
-    'conflict'
+    Raises:
+        UnreadableError: there is none, more than one, or one beyond the scale.
+
+    >>> parse_rating(Reply("Rating: **8**/10"))
+    8
     """
-    numbers = set(_NUMBER.findall(_OUT_OF_TEN.sub("", clean(text))))
+    numbers = set(_NUMBER.findall(_OUT_OF_TEN.sub("", clean(reply.text))))
     if len(numbers) != 1:
-        return Parsed(None, reason="conflict" if numbers else "no_verdict")
+        raise UnreadableError("conflict" if numbers else "no_verdict")
     number = float(numbers.pop())
     if number != int(number) or not LOWEST <= number <= HIGHEST:
-        return Parsed(None, reason="out_of_range")
-    return Parsed(str(int(number)), "marked")
+        raise UnreadableError("out_of_range")
+    return int(number)
 
 
 def rate_reply(item: Item, row: ReplyRow) -> Flow[tuple[str, int, int | None]]:
@@ -71,14 +72,8 @@ def rate_reply(item: Item, row: ReplyRow) -> Flow[tuple[str, int, int | None]]:
         reference=fence(item.reference), caption=fence(row.reply or "")
     )
     request = Request("judge", (Message("user", (text,)),), "scalar", lead=item.id)
-    judged = yield from ask_judge(
-        request, _parse, remind=bundled("remind_rating").text, reasks=REASKS
-    )
-    return item.id, row.repeat, None if judged.reason else int(str(judged.parsed.value))
-
-
-def _parse(reply: Reply) -> Parsed:
-    return parse_rating(reply.text)
+    asked = yield from ask_until(request, parse_rating, remind=bundled("remind_rating").text)
+    return item.id, row.repeat, asked.value
 
 
 async def rate_run(

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from snellen.flows import REASKS, Flow, Given, ask_judge, ask_model, failed_reason
+from snellen.flows import REASKS, Flow, Given, ask_model, ask_until, failed_reason, readable
 from snellen.keys import rng_for
 from snellen.metrics import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.protocols import caption_tally
@@ -143,8 +143,8 @@ def answer_one(item: Item, probe: Probe, row: ReplyRow, options: CaptionQAOption
     official = options.parser == "official"
     parse = partial(_parse_official if official else _parse, shown=shown)
     reasks = 0 if official else options.reasks
-    judged = yield from ask_judge(request, parse, remind=options.remind.text, reasks=reasks)
-    if judged.parsed is UNPARSED:
+    judged = yield from ask_until(request, parse, remind=options.remind.text, reasks=reasks)
+    if judged.value is UNPARSED:
         return Verdict(
             item.id, probe.id, None, False, "scored", "unparsed", judged.raw, judged.usage,
             repeat=row.repeat,
@@ -190,7 +190,9 @@ def _parse(reply: Reply, *, shown: Shown) -> Parsed:
     lone = reply.text.strip()
     if len(lone) == 1 and lone in shown.shown_letters:
         return Parsed(lone, "marked")
-    return parse_letter(reply.text, shown.texts, uncertain=None, finish_reason=reply.finish_reason)
+    return readable(
+        parse_letter(reply.text, shown.texts, uncertain=None, finish_reason=reply.finish_reason)
+    )
 
 
 def _parse_official(reply: Reply, *, shown: Shown) -> Parsed:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from snellen.flows import Judged
+from snellen.flows import Asked, said
 from snellen.records import Image, Item, Message, Probe, ReplyRow, Request, Verdict
+from snellen.replies import Parsed
 from snellen.templates import Template
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -85,25 +86,26 @@ def letter_probabilities(choices: Mapping[str, float], n: int) -> dict[str, floa
 
 
 def letter_verdict(
-    item: Item, probe: Probe, judged: Judged, *, shown: Shown, repeat: int = 0
+    item: Item, probe: Probe, judged: Asked[Parsed], *, shown: Shown, repeat: int = 0
 ) -> Verdict:
     """A judgement as a verdict, in the letters of the stored order."""
     chances = None
     if judged.reply is not None and judged.reply.choices:
         found = letter_probabilities(judged.reply.choices, len(shown.texts))
         chances = {shown.stored(letter): p for letter, p in found.items()} or None
-    letter = None if judged.reason else shown.stored(str(judged.parsed.value))
+    parsed = said(judged)
+    letter = None if judged.reason else shown.stored(str(parsed.value))
     return Verdict(
         item.id,
         probe.id,
         letter,
         None if letter is None else letter == probe.answer,
         "unscored" if letter is None else "scored",
-        judged.reason or ("recovered" if judged.parsed.how == "recovered" else None),
+        judged.reason or ("recovered" if parsed.how == "recovered" else None),
         judged.raw,
         judged.usage,
         repeat=repeat,
-        note=judged.parsed.note,
+        note=parsed.note,
         probabilities=chances,
     )
 

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snellen.errors import UsageError
-from snellen.flows import REASKS, Flow, Given, Judged, ask_judge, ask_model, failed_reason
+from snellen.flows import (
+    REASKS,
+    Asked,
+    Flow,
+    Given,
+    ask_model,
+    ask_until,
+    failed_reason,
+    readable,
+    said,
+)
 from snellen.metrics import (
     Array,
     Formula,
@@ -167,7 +177,7 @@ def judge_reply(item: Item, row: ReplyRow, options: DirectOptions) -> Flow[Verdi
     request = judge_request(item, row, options)
     parse = _official if options.parser == "official" else _strict
     reasks = 0 if options.parser == "official" else options.reasks
-    judged = yield from ask_judge(request, parse, remind=options.remind.text, reasks=reasks)
+    judged = yield from ask_until(request, parse, remind=options.remind.text, reasks=reasks)
     return boolean_verdict(item.id, item.probes[0].id, judged, repeat=row.repeat)
 
 
@@ -185,27 +195,30 @@ def judge_request(item: Item, row: ReplyRow, options: DirectOptions) -> Request:
 
 
 def _strict(reply: Reply) -> Parsed:
-    return parse_verdict(reply.text, finish_reason=reply.finish_reason)
+    return readable(parse_verdict(reply.text, finish_reason=reply.finish_reason))
 
 
 def _official(reply: Reply) -> Parsed:
     return official_verdict(reply.text)
 
 
-def boolean_verdict(item_id: str, probe_id: str, judged: Judged, *, repeat: int = 0) -> Verdict:
+def boolean_verdict(
+    item_id: str, probe_id: str, judged: Asked[Parsed], *, repeat: int = 0
+) -> Verdict:
     """A judgement as a verdict that is right when it is true."""
-    value = None if judged.reason else bool(judged.parsed.value)
+    parsed = said(judged)
+    value = None if judged.reason else bool(parsed.value)
     return Verdict(
         item_id,
         probe_id,
         value,
         value,
         "unscored" if value is None else "scored",
-        judged.reason or ("recovered" if judged.parsed.how == "recovered" else None),
+        judged.reason or ("recovered" if parsed.how == "recovered" else None),
         judged.raw,
         judged.usage,
         repeat=repeat,
-        note=judged.parsed.note,
+        note=parsed.note,
     )
 
 

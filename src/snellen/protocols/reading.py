@@ -17,12 +17,11 @@ from snellen.flows import (
     REASKS,
     Flow,
     Given,
-    Judged,
-    add_usage,
-    again,
-    ask_judge,
     ask_model,
+    ask_parts,
+    ask_until,
     failed_reason,
+    readable,
 )
 from snellen.keys import rng_for
 from snellen.protocols import caption_tally
@@ -37,7 +36,6 @@ from snellen.protocols.choices import (
     unscored,
 )
 from snellen.records import (
-    CallFailure,
     Item,
     Message,
     Outcome,
@@ -46,7 +44,6 @@ from snellen.records import (
     Reply,
     ReplyRow,
     Request,
-    Usage,
     Verdict,
 )
 from snellen.replies import Parsed
@@ -191,7 +188,7 @@ def read_one(item: Item, probe: Probe, row: ReplyRow, options: ReadingOptions) -
     shown = show_options(probe, options)
     request = judge_request(item, probe, row, shown=shown, options=options)
     parse = partial(_parse, probe=probe, shown=shown, options=options)
-    judged = yield from ask_judge(request, parse, remind=options.remind.text, reasks=options.reasks)
+    judged = yield from ask_until(request, parse, remind=options.remind.text, reasks=options.reasks)
     return letter_verdict(item, probe, judged, shown=shown, repeat=row.repeat)
 
 
@@ -232,12 +229,13 @@ def _parse(reply: Reply, *, probe: Probe, shown: Shown, options: ReadingOptions)
             return Parsed(max(chances, key=lambda letter: chances[letter]), "marked")
     if len(lone) == 1 and lone in shown.shown_letters:
         return Parsed(lone, "marked")
-    return parse_letter(
+    parsed = parse_letter(
         reply.text,
         shown.texts[: len(probe.options)],
         uncertain=UNCERTAIN if options.has_uncertain else None,
         finish_reason=reply.finish_reason,
     )
+    return readable(parsed)
 
 
 def read_several(
@@ -250,39 +248,24 @@ def read_several(
     """
     shown = [show_options(probe, options) for probe in probes]
     request = _several_request(item, probes, row, options=options)
-    judged: list[Judged] = [Judged(Parsed(None), "judge_not_asked")] * len(probes)
-    usage = Usage()
-    for ask in range(options.reasks + 1):
-        remind = options.remind_several.text
-        [answer] = yield [request if ask == 0 else again(request, ask, remind)]
-        if isinstance(answer, CallFailure):
-            failed = Judged(Parsed(None), f"judge_{answer.kind}", answer.message)
-            judged = [failed if j.reason else j for j in judged]
-            break
-        usage = add_usage(usage, answer.usage)
-        fresh = _parse_several(answer, probes, shown)
-        judged = [new if old.reason else old for new, old in zip(fresh, judged, strict=True)]
-        if not any(j.reason for j in judged):
-            break
+
+    def parse(reply: Reply) -> Sequence[Parsed]:
+        return parse_letters(
+            reply.text,
+            len(shown),
+            options=[s.texts[: len(p.options)] for p, s in zip(probes, shown, strict=True)],
+            uncertain=UNCERTAIN,
+            finish_reason=reply.finish_reason,
+        )
+
+    judged, usage = yield from ask_parts(
+        request, parse, len(probes), remind=options.remind_several.text, reasks=options.reasks
+    )
     # One call's tokens are counted once, with its first question.
     judged[0] = structs.replace(judged[0], usage=usage)
     return [
         letter_verdict(item, probe, result, shown=s, repeat=row.repeat)
         for probe, result, s in zip(probes, judged, shown, strict=True)
-    ]
-
-
-def _parse_several(answer: Reply, probes: Sequence[Probe], shown: Sequence[Shown]) -> list[Judged]:
-    parsed = parse_letters(
-        answer.text,
-        len(shown),
-        options=[s.texts[: len(p.options)] for p, s in zip(probes, shown, strict=True)],
-        uncertain=UNCERTAIN,
-        finish_reason=answer.finish_reason,
-    )
-    return [
-        Judged(p, None if p.value is not None else f"unreadable_{p.reason}", answer.text)
-        for p in parsed
     ]
 
 

@@ -14,18 +14,18 @@ import numpy as np
 
 from snellen.flows import (
     REASKS,
+    Asked,
     Flow,
     Given,
-    Judged,
-    add_usage,
-    again,
-    ask_judge,
     ask_model,
+    ask_parts,
+    ask_until,
     failed_reason,
+    readable,
+    said,
 )
 from snellen.metrics import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
 from snellen.records import (
-    CallFailure,
     Item,
     Message,
     Outcome,
@@ -178,60 +178,38 @@ def _audit_groups(
     if not any(group.probes for group in groups):
         return []
     request = audit_request(item, row, groups, options)
-    sizes = (len(groups[0].probes), len(groups[1].probes))
-    judged: list[Judged | None] = [None if size else Judged(Parsed(()), None) for size in sizes]
-    usage = Usage()
-    for ask in range(options.reasks + 1):
-        wanted = request if ask == 0 else again(request, ask, options.remind.text)
-        [answer] = yield [wanted]
-        if isinstance(answer, CallFailure):
-            failed = Judged(Parsed(None), f"judge_{answer.kind}", answer.message)
-            judged = [failed if _is_open(j) else j for j in judged]
-            break
-        usage = add_usage(usage, answer.usage)
-        parsed = parse_assessment(answer.text, *sizes, finish_reason=answer.finish_reason)
-        judged = [
-            _group_result(p, answer) if _is_open(old) else old
-            for p, old in zip(parsed, judged, strict=True)
-        ]
-        if not any(_is_open(j) for j in judged):
-            break
-    return _group_verdicts(item, row, groups, judged, usage)
+    n_a, n_b = (len(group.probes) for group in groups)
 
+    def parse(reply: Reply) -> Sequence[Parsed]:
+        read = parse_assessment(reply.text, n_a, n_b, finish_reason=reply.finish_reason)
+        # Nothing was asked of an empty group, so nothing of it can be unreadable.
+        return [p if g.probes else Parsed(()) for g, p in zip(groups, read, strict=True)]
 
-def _is_open(judged: Judged | None) -> bool:
-    return judged is None or judged.reason is not None
-
-
-def _group_result(parsed: Parsed, answer: Reply) -> Judged:
-    reason = None if parsed.value is not None else f"unreadable_{parsed.reason}"
-    return Judged(parsed, reason, answer.text)
-
-
-def _group_verdicts(
-    item: Item,
-    row: ReplyRow,
-    groups: tuple[Group, Group],
-    judged: Sequence[Judged | None],
-    usage: Usage,
-) -> list[Verdict]:
+    judged, usage = yield from ask_parts(
+        request, parse, 2, remind=options.remind.text, reasks=options.reasks
+    )
     verdicts: list[Verdict] = []
     for group, result in zip(groups, judged, strict=True):
-        assert result is not None
-        values = result.parsed.value if result.reason is None else result.parsed.parts
+        values = said(result).parts if result.reason else said(result).value
         for k, probe in enumerate(group.probes):
             value = values[k] if isinstance(values, tuple) and values else None
             # One call's tokens are counted once, with its first statement.
-            spent = usage if not verdicts else Usage()
+            spent = Usage() if verdicts else usage
             verdicts.append(_verdict(item, probe, result, value=value, usage=spent, row=row))
     return verdicts
 
 
 def _verdict(
-    item: Item, probe: Probe, result: Judged, *, value: bool | None, usage: Usage, row: ReplyRow
+    item: Item,
+    probe: Probe,
+    result: Asked[Parsed],
+    *,
+    value: bool | None,
+    usage: Usage,
+    row: ReplyRow,
 ) -> Verdict:
     # A result that its id tells apart counts, though another of its group is in conflict.
-    is_recovered = result.parsed.how == "recovered" or result.reason is not None
+    is_recovered = said(result).how == "recovered" or result.reason is not None
     return Verdict(
         item.id,
         probe.id,
@@ -242,7 +220,7 @@ def _verdict(
         result.raw,
         usage,
         repeat=row.repeat,
-        note=result.parsed.note,
+        note=said(result).note,
     )
 
 
@@ -273,15 +251,15 @@ def single_request(item: Item, row: ReplyRow, probe: Probe, options: RubricOptio
 
 def _audit_one(item: Item, row: ReplyRow, probe: Probe, options: RubricOptions) -> Flow[Verdict]:
     request = single_request(item, row, probe, options)
-    judged = yield from ask_judge(
+    judged = yield from ask_until(
         request, _parse_one, remind=options.remind_one.text, reasks=options.reasks
     )
-    value = None if judged.reason else bool(judged.parsed.value)
+    value = None if judged.reason else bool(said(judged).value)
     return _verdict(item, probe, judged, value=value, usage=judged.usage, row=row)
 
 
 def _parse_one(reply: Reply) -> Parsed:
-    return parse_statement(reply.text, finish_reason=reply.finish_reason)
+    return readable(parse_statement(reply.text, finish_reason=reply.finish_reason))
 
 
 # Tallies. Columns by unit: probes, right and unscored ones of both groups (Mm Mc Mx, Em Ec Ex,

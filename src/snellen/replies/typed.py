@@ -18,11 +18,15 @@ T = TypeVar("T")
 
 
 class UnreadableError(ValueError):
-    """A reply that cannot be parsed: the message says why in one line, `reason` in one word."""
+    """A reply that cannot be parsed: the message says why in one line, `reason` in one word.
 
-    def __init__(self, reason: str, message: str = "") -> None:
+    `partial` is what could be read of the reply all the same.
+    """
+
+    def __init__(self, reason: str, message: str = "", *, partial: object = None) -> None:
         super().__init__(message or reason.replace("_", " "))
         self.reason = reason
+        self.partial = partial
 
 
 _FENCED = re.compile(r"^[ \t]*+(?:```|~~~)[\w+-]*+[ \t]*+\n(.*?)^[ \t]*+(?:```|~~~)", re.M | re.S)
