@@ -89,6 +89,19 @@ def test_a_failed_call_is_not_asked_again() -> None:
     assert len(seen) == 2
 
 
+def test_a_schema_binds_the_replies_from_the_second_on() -> None:
+    """The first ask stays as the protocol has it."""
+    seen: list[Request] = []
+    replies = iter([Reply("hm"), Reply("oh"), Reply("A")])
+
+    def answer(request: Request) -> Answer:
+        seen.append(request)
+        return next(replies)
+
+    run_by_hand(ask_until(REQUEST, parse, schema=("A", "B")), answer)
+    assert [request.schema for request in seen] == [None, ("A", "B"), ("A", "B")]
+
+
 class Card(msgspec.Struct):
     """What a builder asks for."""
 

@@ -39,6 +39,8 @@ OTHERS = {
     "another preparation": key(prep="q"),
     "another repeat": key(repeat=1),
     "another ask": key(replace(REQUEST, ask=1)),
+    "a schema": key(replace(REQUEST, schema={"type": "object"})),
+    "a choice": key(replace(REQUEST, schema=("A", "B"))),
     "another system prompt": key(
         replace(REQUEST, messages=(Message("system", ("Be long.",)), REQUEST.messages[1]))
     ),

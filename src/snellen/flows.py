@@ -33,6 +33,7 @@ from snellen.templates import bundled
 R = TypeVar("R")
 T = TypeVar("T")
 Flow = Generator[Any, Any, R]
+Schema = Mapping[str, Any] | tuple[str, ...]
 Given = Mapping[tuple[str, int], ReplyRow]
 
 REASKS = 2
@@ -136,14 +137,16 @@ def ask_until(
     parse: Callable[[Reply], T],
     *,
     remind: str | None = None,
+    schema: Schema | None = None,
     reasks: int = REASKS,
 ) -> Flow[Asked[T]]:
     r"""Ask until a reply parses: at most `reasks` times again.
 
     `parse` makes a value of a reply or raises `UnreadableError`; `json_reply(type)` is one for JSON
     replies. The reminder stands at the end of the request, so that its prefix stays as it was;
-    `{error}` in it is replaced by what was wrong. A failed call ends the asking: retries are the
-    scheduler's.
+    `{error}` in it is replaced by what was wrong. `schema` binds the replies from the second on,
+    where the endpoint can: the first ask stays as the protocol has it. A failed call ends the
+    asking: retries are the scheduler's.
 
     >>> from snellen.replies import json_reply
     >>> class Card(msgspec.Struct):
@@ -169,7 +172,7 @@ def ask_until(
         except UnreadableError as error:
             unreadable, errors = error, (*errors, str(error))
         text = bundled("remind_error").text if remind is None else remind
-        wanted = again(request, ask + 1, text.replace("{error}", str(unreadable)))
+        wanted = again(request, ask + 1, text.replace("{error}", str(unreadable)), schema=schema)
     reason = f"unreadable_{unreadable.reason}"
     return Asked(None, reason, answer.text, usage, answer, errors, unreadable.partial)
 
@@ -180,6 +183,7 @@ def ask_parts(
     n: int,
     *,
     remind: str,
+    schema: Schema | None = None,
     reasks: int = REASKS,
 ) -> Flow[tuple[list[Asked[Parsed]], Usage]]:
     """Ask for `n` things in one call until each was readable once; and the usage of all asks.
@@ -199,7 +203,7 @@ def ask_parts(
         if left is not None:
             raise UnreadableError(left.removeprefix("unreadable_"))
 
-    asked = yield from ask_until(request, parse_open, remind=remind, reasks=reasks)
+    asked = yield from ask_until(request, parse_open, remind=remind, schema=schema, reasks=reasks)
     if asked.reply is None:
         failed: Asked[Parsed] = Asked(None, asked.reason, asked.raw)
         parts = [failed if part.reason is not None else part for part in parts]
@@ -223,13 +227,13 @@ def said(asked: Asked[Parsed]) -> Parsed:
     return found if isinstance(found, Parsed) else Parsed(None)
 
 
-def again(request: Request, ask: int, reminder: str) -> Request:
+def again(request: Request, ask: int, reminder: str, *, schema: Schema | None = None) -> Request:
     """The same request with a reminder at its end, so that its prefix stays as it was."""
     *before, last = request.messages
     ended = Message(last.role, (*last.parts, "\n\n" + reminder))
     if isinstance(last.parts[-1], str):
         ended = Message(last.role, (*last.parts[:-1], f"{last.parts[-1]}\n\n{reminder}"))
-    return replace(request, messages=(*before, ended), ask=ask)
+    return replace(request, messages=(*before, ended), ask=ask, schema=schema)
 
 
 def add_usage(a: Usage, b: Usage) -> Usage:

@@ -50,6 +50,8 @@ def request_key(
     """
     h = hashlib.sha256()
     head = [KEY_VERSION, model, params, request.ask, repeat, prep]
+    if request.schema is not None:
+        head.append(request.schema)
     h.update(_encoder.encode(head))
     for message in request.messages:
         _hash_message(h, message)

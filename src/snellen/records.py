@@ -84,6 +84,7 @@ class Request:
     `purpose`, `probe` and `ask` are its address within the item. Requests with the same non-empty
     `lead` share a long prefix, so the first of them is sent a little ahead. `params` are body
     fields that the protocol itself needs (for example logprobs) and that win over the endpoint's.
+    `schema` binds the reply where the endpoint can: a JSON schema, or the answers to choose from.
     `task` is the structured question for judges that do not read prompts; it is not in the key.
     """
 
@@ -94,6 +95,7 @@ class Request:
     ask: int = 0
     lead: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
+    schema: Mapping[str, Any] | tuple[str, ...] | None = None
     task: Task | None = field(default=None, compare=False)
 
 

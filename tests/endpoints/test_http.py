@@ -409,6 +409,39 @@ def test_hard_fields_fail_with_a_hint():
     assert "soft_params" in failure.message
 
 
+@pytest.mark.parametrize(
+    "words", ["response_format of type json_schema is not supported", "Bad request"]
+)
+def test_a_schema_that_an_endpoint_does_not_take_is_learnt_once(words):
+    """A request's schema goes out as a response format until it is refused, by name or without."""
+    bound = replace(ASK, schema=("A", "B"))
+
+    async def run(url):
+        client = ChatClient(endpoint_at(url))
+        replies = [await client.call(request, ()) for request in (ASK, bound, bound)]
+        await client.close()
+        return replies
+
+    with FakeServer(behaviour=Behaviour(refuses={"response_format": words})) as server:
+        replies = asyncio.run(run(server.url))
+        sent = ["response_format" in seen.body for seen in server.requests]
+    assert [reply.notes for reply in replies] == [(), *[("response_format not sent: refused",)] * 2]
+    assert sent == [False, True, False, False]
+
+
+def test_a_schema_binds_the_reply():
+    """A choice is an object with an answer; an endpoint's own response format stays."""
+    with FakeServer("A") as server:
+        call(server.url, replace(ASK, schema=("A", "B")))
+        call(server.url, replace(ASK, schema={"type": "array"}))
+        own = {"type": "json_object"}
+        call(server.url, replace(ASK, schema=("A", "B")), params={"response_format": own})
+        sent = [seen.body["response_format"] for seen in server.requests]
+    assert sent[0]["json_schema"]["schema"]["properties"] == {"answer": {"enum": ["A", "B"]}}
+    assert sent[1]["json_schema"]["schema"] == {"type": "array"}
+    assert sent[2] == own
+
+
 def test_a_refused_schema_is_given_up():
     """A response format that the server does not know is dropped and noted."""
     request = replace(ASK, params={"response_format": {"type": "json_schema"}})

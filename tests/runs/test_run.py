@@ -697,7 +697,7 @@ class TestParameters:
     def test_judgements_outside_the_form_are_read_and_counted(
         self, benchmark: Path, out: Path
     ) -> None:
-        """P04: prose that leaves no doubt is scored, and its number is reported."""
+        """P04: an announced answer in another form is scored, and its number is reported."""
 
         def script(body: Body) -> str:
             return answer(body) if picture_uris(body) else "The answer is **B**."

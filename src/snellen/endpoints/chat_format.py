@@ -99,6 +99,24 @@ def encode_request(
     return b"".join(pieces)
 
 
+def response_format(schema: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """The body field that binds a reply to a JSON schema, or to one of several answers.
+
+    Many endpoints take objects alone, so that a choice becomes an object with an `answer`.
+
+    >>> response_format(("A", "B"))["json_schema"]["schema"]["properties"]
+    {'answer': {'enum': ['A', 'B']}}
+    """
+    if not isinstance(schema, Mapping):
+        schema = {
+            "type": "object",
+            "properties": {"answer": {"enum": list(schema)}},
+            "required": ["answer"],
+            "additionalProperties": False,
+        }
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+
+
 def _add_message(
     pieces: list[bytes],
     message: Message,

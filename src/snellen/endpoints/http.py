@@ -26,6 +26,7 @@ from snellen.endpoints.chat_format import (
     learn,
     plain_messages,
     read_reply,
+    response_format,
     take_off_thoughts,
 )
 from snellen.endpoints.connections import (
@@ -102,9 +103,13 @@ def chat_url(url: str) -> str:
 def body_params(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     """The body fields of a call: the endpoint's, then the request's, which win.
 
-    A field that the endpoint sets to None is never sent, whoever asks for it.
+    A field that the endpoint sets to None is never sent, whoever asks for it. A request's schema
+    goes out as `response_format`, unless the endpoint has one of its own.
     """
-    return _merged_params(request.params, endpoint)
+    own = request.params
+    if request.schema is not None and "response_format" not in endpoint.params:
+        own = {**own, "response_format": response_format(request.schema)}
+    return _merged_params(own, endpoint)
 
 
 def _merged_params(own: Mapping[str, Any], endpoint: Endpoint) -> dict[str, Any]:
@@ -159,7 +164,8 @@ class ChatClient:
 
     async def call(self, request: Request, pictures: Sequence[Picture] = ()) -> Answer:
         """One attempt. A refused parameter is learnt and the call repeated at once without it."""
-        params = body_params(request, self.endpoint) if request.params else self._params
+        is_own = request.params or request.schema is not None
+        params = body_params(request, self.endpoint) if is_own else self._params
         draft = _Draft(request, pictures, params)
         while True:
             dialect = self._dialect
@@ -169,6 +175,9 @@ class ChatClient:
                 return answer
             if not self._learn(answer, draft.params, dialect):
                 failure = self._explain(answer, draft.params)
+                if request.schema is not None and failure.kind == "bad_parameter":
+                    freed = await self._without(frozenset({"response_format"}), draft)
+                    return freed if isinstance(freed, Reply) else failure
                 if self._named(answer, draft.params):
                     return failure
                 return await self._without_soft(draft, failure)
@@ -193,13 +202,17 @@ class ChatClient:
         soft = self._soft & draft.params.keys() - self._dialect.dropped
         if failure.kind != "bad_parameter" or self._knows_soft or not soft:
             return failure
-        trial = Dialect(self._dialect.renamed, self._dialect.dropped | soft)
+        answer = await self._without(soft, draft)
+        self._knows_soft = isinstance(answer, Reply | Refusal)
+        return answer if isinstance(answer, Reply) else failure
+
+    async def _without(self, names: frozenset[str], draft: _Draft) -> Answer | Refusal:
+        """A try without some fields, which are given up for good where that has a reply."""
+        trial = Dialect(self._dialect.renamed, self._dialect.dropped | names)
         answer = await self._attempt(draft, trial)
         if isinstance(answer, Reply):
             self._dialect = trial
-            return answer
-        self._knows_soft = isinstance(answer, Refusal)
-        return failure
+        return answer
 
     async def _attempt(self, draft: _Draft, dialect: Dialect) -> Answer | Refusal:
         body = encode_request(

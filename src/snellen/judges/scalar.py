@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from snellen.engine.cache import ResponseCache
 
 LOWEST, HIGHEST = 1, 10
+RATING_SCHEMA = {
+    "type": "object",
+    "properties": {"rating": {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST}},
+    "required": ["rating"],
+    "additionalProperties": False,
+}
 _NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?![\d.]*\d)")
 _OUT_OF_TEN = re.compile(r"(?:/|\bout of\b)\s*10\b", re.I)
 
@@ -72,7 +78,9 @@ def rate_reply(item: Item, row: ReplyRow) -> Flow[tuple[str, int, int | None]]:
         reference=fence(item.reference), caption=fence(row.reply or "")
     )
     request = Request("judge", (Message("user", (text,)),), "scalar", lead=item.id)
-    asked = yield from ask_until(request, parse_rating, remind=bundled("remind_rating").text)
+    asked = yield from ask_until(
+        request, parse_rating, remind=bundled("remind_rating").text, schema=RATING_SCHEMA
+    )
     return item.id, row.repeat, asked.value
 
 

@@ -143,7 +143,13 @@ def answer_one(item: Item, probe: Probe, row: ReplyRow, options: CaptionQAOption
     official = options.parser == "official"
     parse = partial(_parse_official if official else _parse, shown=shown)
     reasks = 0 if official else options.reasks
-    judged = yield from ask_until(request, parse, remind=options.remind.text, reasks=reasks)
+    judged = yield from ask_until(
+        request,
+        parse,
+        remind=options.remind.text,
+        schema=tuple(shown.shown_letters),
+        reasks=reasks,
+    )
     if judged.value is UNPARSED:
         return Verdict(
             item.id, probe.id, None, False, "scored", "unparsed", judged.raw, judged.usage,

@@ -55,6 +55,12 @@ from snellen.templates import Template, bundled
 _MARK = re.compile(r"<\|image_(\d+)\|>")
 _SPACE = re.compile(r"\s+")
 CONTROLS = ("", "no-image")
+VERDICT_SCHEMA = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "verdict": {"type": "boolean"}},
+    "required": ["reason", "verdict"],
+    "additionalProperties": False,
+}
 PARSERS = ("snellen", "official")
 
 
@@ -177,7 +183,9 @@ def judge_reply(item: Item, row: ReplyRow, options: DirectOptions) -> Flow[Verdi
     request = judge_request(item, row, options)
     parse = _official if options.parser == "official" else _strict
     reasks = 0 if options.parser == "official" else options.reasks
-    judged = yield from ask_until(request, parse, remind=options.remind.text, reasks=reasks)
+    judged = yield from ask_until(
+        request, parse, remind=options.remind.text, schema=VERDICT_SCHEMA, reasks=reasks
+    )
     return boolean_verdict(item.id, item.probes[0].id, judged, repeat=row.repeat)
 
 

@@ -188,7 +188,11 @@ def read_one(item: Item, probe: Probe, row: ReplyRow, options: ReadingOptions) -
     shown = show_options(probe, options)
     request = judge_request(item, probe, row, shown=shown, options=options)
     parse = partial(_parse, probe=probe, shown=shown, options=options)
-    judged = yield from ask_until(request, parse, remind=options.remind.text, reasks=options.reasks)
+    # The probabilities are those of a letter alone.
+    schema = None if options.wants_logprobs else tuple(shown.shown_letters)
+    judged = yield from ask_until(
+        request, parse, remind=options.remind.text, schema=schema, reasks=options.reasks
+    )
     return letter_verdict(item, probe, judged, shown=shown, repeat=row.repeat)
 
 
@@ -258,8 +262,19 @@ def read_several(
             finish_reason=reply.finish_reason,
         )
 
+    numbers = {str(k): {"enum": list(s.shown_letters)} for k, s in enumerate(shown, 1)}
     judged, usage = yield from ask_parts(
-        request, parse, len(probes), remind=options.remind_several.text, reasks=options.reasks
+        request,
+        parse,
+        len(probes),
+        remind=options.remind_several.text,
+        schema={
+            "type": "object",
+            "properties": numbers,
+            "required": list(numbers),
+            "additionalProperties": False,
+        },
+        reasks=options.reasks,
     )
     # One call's tokens are counted once, with its first question.
     judged[0] = structs.replace(judged[0], usage=usage)

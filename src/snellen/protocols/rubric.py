@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -186,7 +187,12 @@ def _audit_groups(
         return [p if g.probes else Parsed(()) for g, p in zip(groups, read, strict=True)]
 
     judged, usage = yield from ask_parts(
-        request, parse, 2, remind=options.remind.text, reasks=options.reasks
+        request,
+        parse,
+        2,
+        remind=options.remind.text,
+        schema=_assessment_schema(n_a, n_b),
+        reasks=options.reasks,
     )
     verdicts: list[Verdict] = []
     for group, result in zip(groups, judged, strict=True):
@@ -197,6 +203,20 @@ def _audit_groups(
             spent = Usage() if verdicts else usage
             verdicts.append(_verdict(item, probe, result, value=value, usage=spent, row=row))
     return verdicts
+
+
+def _assessment_schema(n_a: int, n_b: int) -> dict[str, Any]:
+    """As many booleans for each group as it has statements."""
+    groups = {
+        name: {"type": "array", "items": {"type": "boolean"}, "minItems": n, "maxItems": n}
+        for name, n in (("GroupA", n_a), ("GroupB", n_b))
+    }
+    return {
+        "type": "object",
+        "properties": groups,
+        "required": list(groups),
+        "additionalProperties": False,
+    }
 
 
 def _verdict(
@@ -252,7 +272,11 @@ def single_request(item: Item, row: ReplyRow, probe: Probe, options: RubricOptio
 def _audit_one(item: Item, row: ReplyRow, probe: Probe, options: RubricOptions) -> Flow[Verdict]:
     request = single_request(item, row, probe, options)
     judged = yield from ask_until(
-        request, _parse_one, remind=options.remind_one.text, reasks=options.reasks
+        request,
+        _parse_one,
+        remind=options.remind_one.text,
+        schema=("true", "false"),
+        reasks=options.reasks,
     )
     value = None if judged.reason else bool(said(judged).value)
     return _verdict(item, probe, judged, value=value, usage=judged.usage, row=row)
