@@ -113,8 +113,10 @@ def read_answer(text: str, kind: Kind) -> Parsed:
         return whole
     fields = [(a, b, kind.field(value)) for a, b, value in json_places(text)]
     found = [_Found(a, b, p, 3) for a, b, p in fields if p is not None]
-    for a, b, _ in reversed(fields):
-        text = text[:a] + " " * (b - a) + text[b:]
+    # JSON becomes blanks, so that places stay.
+    starts, ends = [0, *(b for _, b, _ in fields)], [*(a for a, _, _ in fields), len(text)]
+    between = zip(starts, ends, [0, *ends], strict=False)
+    text = "".join(text[start:end].rjust(end - last) for start, end, last in between)
     text = drop_quotations(text, _LABELLED)
     found += _announcements(text, kind)
     lines = _lone_lines(text, kind)
