@@ -139,8 +139,8 @@ def serve_world(scenes: tuple[Scene, ...] = SCENES) -> FakeServer:
 
 
 def write_settings(folder: Path, server: FakeServer) -> Path:
-    """A settings file in which both roles have little patience."""
+    """A settings file in which both roles have little patience, yet enough for a busy machine."""
     file = folder / "snellen.toml"
     url = json.dumps(server.url)
-    file.write_text(f"[models.fake]\nurl = {url}\ntimeout_s = 0.5\n", encoding="utf-8")
+    file.write_text(f"[models.fake]\nurl = {url}\ntimeout_s = 2.0\n", encoding="utf-8")
     return file
