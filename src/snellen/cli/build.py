@@ -12,6 +12,7 @@ import click
 from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
+    from snellen.builders.counts import DataCounts
     from snellen.construction.build import BuildRequest, Built
     from snellen.construction.files import StageRecord
     from snellen.tables.table import Table
@@ -254,6 +255,143 @@ def print_forecast(request: BuildRequest, *, as_json: bool) -> int:
                "Cost USD")  # fmt: skip
     notes = ("pictures of 1,200 tokens, replies of usual length, no thinking, nothing asked again",)
     print_table(Table(f"{request.pipeline.kind}: dry run", columns, rows, notes))
+    return 0
+
+
+@command.command("statistics", epilog="Example: snellen build statistics chart --figures figures")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False), metavar="DIR")
+@click.option("--figures", metavar="OUT", help="Draw the rings of domains and the categories.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
+    """Print what the papers print about their data: DIR is being built, or is a benchmark."""
+    from snellen.cli.printing import print_json, print_table
+    from snellen.construction.files import read_funnel
+    from snellen.construction.statistics import data_counts
+
+    counts, stage = data_counts(folder)
+    if as_json:
+        print_json(counts)
+    else:
+        for table in statistics_tables(counts, stage):
+            print_table(table)
+        funnel = tuple(read_funnel(Path(folder)))
+        if funnel:
+            print_table(funnel_table(funnel))
+    if figures is not None:
+        draw_figures(counts, Path(figures))
+    return 0
+
+
+def statistics_tables(counts: DataCounts, stage: str) -> tuple[Table, ...]:
+    """The counts, the shares of the categories, and the row for a table of benchmarks."""
+    from snellen.tables.table import Table
+
+    def ratio(value: float | None) -> str:
+        return "-" if value is None else f"{value:.1f}"
+
+    n_subs = sum(len(subs) for subs in counts.subdomains.values())
+    sizes = (
+        ("Images", f"{counts.images:,}"),
+        ("Regions", f"{counts.regions:,}"),
+        ("Questions", f"{counts.questions:,}"),
+        ("Regions an image", ratio(counts.regions_an_image)),
+        ("Questions an image", ratio(counts.questions_an_image)),
+        ("Questions a region", ratio(counts.questions_a_region)),
+        ("Domains", f"{len(counts.domains):,}"),
+        ("Sub-domains", f"{n_subs:,}"),
+    )
+    categories = tuple(
+        (name, f"{n:,}", ratio(100 * n / counts.questions if counts.questions else None))
+        for name, n in sorted(counts.categories.items(), key=lambda pair: -pair[1])
+    )
+    row = (
+        "this benchmark", f"{counts.images:,}", f"{len(counts.domains)} L1, {n_subs} L2",
+        ratio(counts.questions_an_image), "yes", "yes",
+    )  # fmt: skip
+    columns = ("Benchmark", "Images", "Domains", "Probes/image", "Regions", "Omissions told apart")
+    return (
+        Table(f"After {stage}", ("Count", "Value"), sizes),
+        Table("Questions by category", ("Category", "Questions", "%"), categories),
+        Table("As a row among benchmarks", columns, (row,)),
+    )
+
+
+def draw_figures(counts: DataCounts, out: Path) -> None:
+    """Draws the figures as SVG and PNG, and says where."""
+    from snellen.figures.data import category_bars, domain_rings
+    from snellen.figures.style import save
+
+    out.mkdir(parents=True, exist_ok=True)
+    for chart in (domain_rings(counts), category_bars(counts)):
+        if chart is None:
+            continue
+        for kind in ("svg", "png"):
+            path = out / f"{chart.name}.{kind}"
+            path.write_bytes(save(chart.figure, kind))
+            click.echo(f"figure: {path}", err=True)
+
+
+@command.command("dedup-calibrate", epilog="Example: snellen build dedup-calibrate pairs.jsonl")
+@click.argument("pairs", type=click.Path(exists=True, dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def dedup_calibrate(pairs: str, *, as_json: bool) -> int:
+    """Choose a threshold of deduplication on labelled pairs, with the embedded encoder.
+
+    PAIRS has a row {"a": {"question", "options"}, "b": {...}, "same": true or false} a pair.
+    """
+    from snellen.builders.dedup import best
+    from snellen.cli.printing import print_json, print_table
+    from snellen.construction.calibration import calibrate_file
+    from snellen.tables.table import Table
+
+    found = calibrate_file(pairs)
+    if as_json:
+        print_json({"best": best(found), "thresholds": found})
+        return 0
+    chosen = best(found)
+    rows = tuple(
+        (
+            f"{one.value:.2f}{' *' if one == chosen else ''}",
+            "-" if one.precision is None else f"{100 * one.precision:.1f}",
+            "-" if one.recall is None else f"{100 * one.recall:.1f}",
+            f"{100 * one.f1:.1f}",
+        )
+        for one in found
+    )
+    print_table(Table("Thresholds (* best F1)", ("Above", "Precision %", "Recall %", "F1 %"), rows))
+    return 0
+
+
+@command.command("regions-recall", epilog="Example: snellen build regions-recall chart boxes.json")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False), metavar="DIR")
+@click.argument("annotations", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--least",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="The intersection over union that counts as found.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def regions_recall(folder: str, annotations: str, least: float, *, as_json: bool) -> int:
+    """Measure how many true boxes (COCO or LVIS annotations) the regions of DIR have found."""
+    from snellen.cli.printing import print_json, print_table
+    from snellen.construction.calibration import recall_of
+    from snellen.tables.table import Table
+
+    found = recall_of(folder, annotations, least=least)
+    if as_json:
+        print_json(found)
+        return 0
+    rows = tuple(
+        (name, f"{hit:,}", f"{n:,}", f"{100 * hit / n:.1f}")
+        for name, (hit, n) in found.by_class.items()
+    )
+    whole = ("all", f"{found.found:,}", f"{found.boxes:,}",
+             f"{100 * found.found / found.boxes:.1f}" if found.boxes else "-")  # fmt: skip
+    notes = (f"{found.pictures} pictures; {found.without} more are not in the annotations",)
+    title = f"Boxes found at an intersection over union of {least:g}"
+    print_table(Table(title, ("Class", "Found", "Boxes", "%"), (whole, *rows), notes))
     return 0
 
 

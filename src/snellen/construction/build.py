@@ -123,14 +123,15 @@ async def build(request: BuildRequest, *, progress: Any = None) -> Built:
         if request.max_cost_usd is not None:
             check_prices(cast_)
         _check_kind(request)
+        driver = _Driver(request, cast_)
+        stack.callback(driver.close)
         try:
             journal = stack.enter_context(Journal(request.out))
         except OSError as error:
             raise RunFolderError(
                 f"{request.out} cannot be written: {error.strerror}", hint="choose another --out"
             ) from error
-        driver = _Driver(request, cast_)
-        stack.callback(driver.close)
+        _write_record(request, cast_)
         scheduler = Scheduler(
             cast_.bindings,
             journal=journal,
@@ -179,7 +180,6 @@ class _Driver:
         self._rejected: dict[str, list[Rejected]] = {s.name: [] for s in request.pipeline.stages}
         for one in files.read_rejected(request.out):
             self._rejected.setdefault(one.stage, []).append(one)
-        _write_record(request, cast_)
 
     @property
     def asks_anybody(self) -> bool:

@@ -167,12 +167,12 @@ def _dedup(context: Context, rows: Sequence[QuestionRow]) -> Flow[Made]:
 
 
 def _embedded(texts: Sequence[str]) -> NDArray[np.float32]:
-    vectors = _encoder(os.getpid()).embed(texts)
+    vectors = encoder_of(os.getpid()).embed(texts)
     return np.array([vectors[text] for text in texts])
 
 
 @cache
-def _encoder(_process: int) -> Encoder:
+def encoder_of(_process: int) -> Encoder:
     """The sentence encoder of one process, imported late; a fork has none of its threads."""
     from snellen.embedded.encoder import Encoder
 

@@ -157,8 +157,8 @@ def polygons_mask(polygons: Sequence[Sequence[float]], shape: Shape) -> Mask:
     whole = [list(map(float, one)) for one in polygons if len(one) >= 6]
     if not whole:
         return np.zeros(shape, bool)
-    drawn: Mask = coco.decode(coco.merge(coco.frPyObjects(whole, *shape))).astype(bool)
-    return drawn
+    drawn = coco.merge(coco.frPyObjects(whole, *shape))
+    return decode_mask({"size": list(shape), "counts": drawn["counts"].decode()})
 
 
 class LabelStudio:
