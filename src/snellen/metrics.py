@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snellen.records import Item, Probe, Verdict
-from snellen.stats.bootstrap import DEFAULT_RESAMPLING, Intervals, Resampling, intervals
+from snellen.stats.bootstrap import (
+    DEFAULT_RESAMPLING,
+    Intervals,
+    Resampling,
+    intervals,
+    resamples_for,
+)
 
 Array = NDArray[np.float64]
 Sums = Mapping[str, Array]
@@ -37,7 +43,8 @@ class Metric:
     `title` is the name for people, without the unit. `unit` is `%` (the value is a fraction of 1),
     `points` (a difference of two rates, which `parts` names), `‰` (the value is per mille),
     `tokens`, or "" for a plain number. `digits` is the number of decimals that tables print.
-    `is_main` marks the metrics that a comparison looks at when none is named.
+    `is_main` marks the metrics that a comparison looks at when none is named. `mean_of` are the rates
+    whose unweighted mean the metric is; they need no name of their own.
     """
 
     name: str
@@ -52,6 +59,7 @@ class Metric:
     better: int = 1
     lower: Formula | None = None
     parts: tuple[str, str] | None = None
+    mean_of: tuple[Metric, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -93,26 +101,51 @@ class Tally:
 
         return compute
 
-    def differences(self) -> dict[int, tuple[int, int]]:
-        """The places of metrics that are differences of two others, with the places of these."""
-        places = {metric.name: k for k, metric in enumerate(self.metrics)}
-        return {
-            k: (places[metric.parts[0]], places[metric.parts[1]])
-            for k, metric in enumerate(self.metrics)
-            if metric.parts is not None and places.keys() >= set(metric.parts)
-        }
-
     def intervals(self, resampling: Resampling = DEFAULT_RESAMPLING) -> Intervals:
-        """The intervals of the strict values, cut to what each metric can be."""
+        """The intervals of the strict values, cut to what each metric can be.
+
+        A difference or a mean of rates gets its limits from theirs. Large tallies get fewer
+        resamples (`resamples_for`).
+        """
+        hidden = [part for metric in self.metrics for part in metric.mean_of]
+        every = (*self.metrics, *hidden)
+        rows = self.sums(self.counts)
         found = intervals(
             self.counts,
-            self.statistic(),
-            rates=[metric.unit == "%" for metric in self.metrics],
-            differences=self.differences(),
-            resampling=resampling,
+            replace(self, metrics=every).statistic(),
+            rates=[metric.unit == "%" for metric in every],
+            sizes=np.stack([np.broadcast_to(m.n(rows), self.n_clusters) for m in every], axis=1),
+            combined=self._combined(),
+            resampling=replace(
+                resampling, resamples=resamples_for(self.n_clusters, resampling.resamples)
+            ),
         )
-        low, high = np.clip([found.low, found.high], *reach(self.metrics))
-        return replace(found, low=low, high=high)
+        n = len(self.metrics)
+        low, high = np.clip([found.low[:n], found.high[:n]], *reach(self.metrics))
+        return Intervals(
+            found.estimate[:n],
+            low,
+            high,
+            found.standard_error[:n],
+            found.n_clusters[:n],
+            found.n_left_out[:n],
+            found.n_resamples,
+            found.n_effective[:n],
+        )
+
+    def _combined(self) -> dict[int, dict[int, float]]:
+        """By place of a metric that is a difference or mean of rates, the places and weights."""
+        places = {metric.name: k for k, metric in enumerate(self.metrics)}
+        found: dict[int, dict[int, float]] = {}
+        at, sums = len(self.metrics), self.sums()
+        for k, metric in enumerate(self.metrics):
+            if metric.parts is not None and places.keys() >= set(metric.parts):
+                found[k] = {places[metric.parts[0]]: 1.0, places[metric.parts[1]]: -1.0}
+            if metric.mean_of:
+                known = [j for j, p in enumerate(metric.mean_of) if np.isfinite(p.value(sums))]
+                found[k] = {at + j: 1.0 / len(known) for j in known}
+                at += len(metric.mean_of)
+        return found
 
     def metric(self, name: str) -> Metric:
         """The metric of that name."""
@@ -205,13 +238,18 @@ class ProbeTable:
         by_unit: Mapping[str, Array],
         metrics: tuple[Metric, ...],
     ) -> Tally:
-        """A tally from columns by unit, added up by cluster; empty clusters are left out."""
+        """A tally from columns by unit, added up by cluster; empty clusters are left out.
+
+        Clusters stand in the order of their names, so that resamples do not depend on the order
+        of the data.
+        """
         n = len(self.clusters)
         sums = [pool(self.unit_cluster, by_unit[name], n) for name in columns]
         counts = np.stack(sums, axis=1)
         present = pool(self.unit_cluster[self.unit], np.ones(self.n), n) > 0
-        names = tuple(c for c, here in zip(self.clusters, present, strict=True) if here)
-        return Tally(names, columns, counts[present], metrics)
+        order = sorted(np.flatnonzero(present), key=lambda row: self.clusters[row])
+        names = tuple(self.clusters[row] for row in order)
+        return Tally(names, columns, counts[order], metrics)
 
 
 def probe_table(

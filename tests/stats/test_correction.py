@@ -100,9 +100,11 @@ def test_an_inverse_confusion_undoes_known_errors():
     ids=["says the same to all", "one truth never checked", "nothing scored"],
 )
 def test_what_tells_nothing_corrects_nothing(verdicts, confusion):
-    """Without knowledge of the judge or of the run there is neither estimate nor interval."""
+    """Without knowledge of the judge or of the run there is no estimate; anything is possible."""
     found = invert_confusion(verdicts, confusion, resampling=QUICK)["overall_acc"]
-    assert np.isnan([found.estimate, found.low, found.high]).all()
+    assert np.isnan(found.estimate)
+    assert not found.low > 0.0
+    assert not found.high < 1.0
 
 
 def test_confusions_of_another_shape_are_refused():

@@ -142,10 +142,15 @@ def test_intervals_hold_the_truth_in_a_quick_simulation(name):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_equals_are_rarely_called_different_in_a_quick_simulation(name):
-    """600 comparisons of equals at 40 images: alarms lie within three binomial errors of 5%."""
+    """600 comparisons of equals at 40 images: alarms lie within three binomial errors of 5%.
+
+    Near 1, where few images differ between the runs, the test may raise fewer.
+    """
     scenario = SCENARIOS[name]
-    alarms = false_alarms(scenario, 40, repeats=600, seed=4)
-    assert (abs(alarms[bound(scenario)] - 0.05) <= 3 * 0.009).all(), alarms
+    alarms = false_alarms(scenario, 40, repeats=600, seed=4)[bound(scenario)]
+    assert (alarms <= 0.05 + 3 * 0.009).all(), alarms
+    if "near perfect" not in name:
+        assert (alarms >= 0.05 - 3 * 0.009).all(), alarms
 
 
 def test_intervals_know_a_better_captioner_when_they_see_one():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from snellen.comparisons.comparing import Comparison
     from snellen.tables.table import Table
 
-WORSE = 4
+WORSE, UNSETTLED = 4, 3
 
 
 @click.command(
@@ -52,6 +52,11 @@ WORSE = 4
     help="Exit with 4 where the last run is significantly worse than the first.",
 )
 @click.option(
+    "--fail-unless-as-good",
+    metavar="METRIC",
+    help="Exit with 4 unless the last run is shown to be no more than --margin worse.",
+)
+@click.option(
     "--margin",
     type=click.FloatRange(0),
     default=0.0,
@@ -87,8 +92,9 @@ def _compared(words: dict[str, Any]) -> Comparison:
     # Rows by the hundred thousand are read and none is a part of a cycle.
     gc.set_threshold(50_000, 50, 100)
     metrics = list(words["metrics"])
-    if words["fail_if_worse"]:
-        metrics = list(dict.fromkeys([words["fail_if_worse"], *metrics]))
+    gated = [words[name] for name in ("fail_if_worse", "fail_unless_as_good") if words[name]]
+    if gated:
+        metrics = list(dict.fromkeys([*gated, *metrics]))
     return compare(
         (load_run(folder) for folder in find_runs(words["runs"])),
         metrics=metrics or None,
@@ -132,15 +138,40 @@ def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
 
 
 def _verdict(comparison: Comparison, words: dict[str, Any]) -> int:
-    """The exit code: 4 where the last run is worse than the first by more than the margin."""
-    from snellen.comparisons.comparing import is_worse
+    """The exit code: 4 where a gate fails, 3 where its answer depends on unscored probes."""
+    from snellen.comparisons.comparing import Gate, gate_as_good, gate_worse
+    from snellen.errors import UsageError
 
-    metric = words["fail_if_worse"]
-    if not metric:
-        return 0
-    if not is_worse(comparison, metric, margin=words["margin"]):
-        return 0
-    first, last = comparison.runs[0].name, comparison.runs[-1].name
-    beyond = f" by more than {words['margin']:g}" if words["margin"] else ""
-    click.echo(f"{last} is significantly worse than {first} in {metric}{beyond}", err=True)
-    return WORSE
+    first, last, margin = comparison.runs[0].name, comparison.runs[-1].name, words["margin"]
+    code = 0
+    if metric := words["fail_if_worse"]:
+        found = gate_worse(comparison, metric, margin=margin)
+        beyond = f" by more than {margin:g}" if margin else ""
+        if found is Gate.FAILED:
+            click.echo(f"{last} is significantly worse than {first} in {metric}{beyond}", err=True)
+            code = WORSE
+        elif found is Gate.UNSETTLED:
+            pair = comparison.metric(metric).pair(first, last)
+            click.echo(
+                f"whether {last} is worse than {first} in {metric}{beyond} depends on "
+                f"{pair.n_unscored} probes that are unscored in a run; resume that run first",
+                err=True,
+            )
+            code = UNSETTLED
+    if metric := words["fail_unless_as_good"]:
+        if not margin:
+            raise UsageError(
+                "--fail-unless-as-good needs a margin",
+                hint="give --margin 0.01 to allow one point of a rate",
+            )
+        if gate_as_good(comparison, metric, margin=margin) is Gate.PASSED:
+            click.echo(
+                f"{last} is shown to be no more than {margin:g} worse than {first} in {metric}",
+                err=True,
+            )
+        else:
+            click.echo(
+                f"{last} is not shown to be within {margin:g} of {first} in {metric}", err=True
+            )
+            code = WORSE
+    return code

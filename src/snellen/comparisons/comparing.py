@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -28,6 +30,9 @@ from snellen.metrics import Tally, reach
 from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS
 from snellen.runs.folder import Run
 from snellen.stats import bootstrap as stats
+from snellen.stats import multiple
+from snellen.stats.agreement import mcnemar_p
+from snellen.stats.distributions import normal_quantile, t_quantile
 
 POWER: Final = 0.8
 MUCH_UNSCORED: Final = 0.05
@@ -50,8 +55,11 @@ class Compared:
 class Standing:
     """A run's strict value of a metric on the compared items; None where there is none.
 
-    `ranks` are the chances of being first, second and so on, over resamples of images; empty where
-    the metric has no better direction or some run no value. `few` warns of fewer than 20 images.
+    `ranks` are the shares of resamples of images in which the run is first, second and so on; empty
+    where the metric has no better direction or some run no value. They are no chances of being the
+    best: the leader of two equals gets 75% on average. `rank_set` are the best and the worst rank
+    that the simultaneous intervals of the pairs leave open. `few` warns of fewer than 20 effective
+    images.
     """
 
     run: str
@@ -59,6 +67,7 @@ class Standing:
     interval: Ends | None
     few: bool
     ranks: tuple[float, ...] = ()
+    rank_set: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +83,14 @@ class Effect:
 class PairDifference:
     """How much higher the second run is than the first in one metric, in the metric's unit.
 
-    `p` is two-sided and paired by image, `p_adjusted` is Holm's over all pairs; `settled` says
-    whether the latter reaches 1 - level. `more_images` beyond the `n_clusters` at hand would settle
-    a difference of this size with a chance of 0.8; None where it is settled or no number would.
-    `by` holds the effect for each label of each dimension.
+    `difference` compares strict values; `interval` and the two-sided `p` are its own. `p_adjusted`
+    and `together` (an interval) hold for all metrics and pairs of the comparison together.
+    `on_scored` is the same difference over the probes that both runs have scored, and `n_unscored`
+    counts those left out there. `settled` says whether `p_adjusted` reaches 1 - level and
+    `on_scored` points the same way with an interval off 0; `rests_on_unscored` whether the strict
+    difference alone does. `detectable` is the smallest true difference that `n_clusters` such
+    images show with a chance of 0.8 (None: unknown). `mcnemar` is the exact p value of McNemar's
+    test over probes scored in both. `by` holds the effect for each label of each dimension.
     """
 
     first: str
@@ -87,8 +100,13 @@ class PairDifference:
     p: float | None
     p_adjusted: float | None
     settled: bool
-    more_images: int | None
     n_clusters: int
+    together: Ends | None = None
+    on_scored: Effect | None = None
+    n_unscored: int = 0
+    rests_on_unscored: bool = False
+    detectable: float | None = None
+    mcnemar: float | None = None
     by: Mapping[str, Mapping[str, Effect]] = field(default_factory=dict)
 
 
@@ -272,41 +290,108 @@ def _unknown_metric(name: str, available: Sequence[str]) -> UsageError:
 def _compared_metrics(group: _Group, tallies: Sequence[Tally]) -> tuple[MetricComparison, ...]:
     scored = [side.scored for side in group.sides]
     whole = _differences(group, tallies, [bool(mask.any()) for mask in scored])
+    adjusted = _adjusted(group, whole)
+    both = [_on_scored(group, whole, number) for number in range(len(group.pairs))]
     parts = _parts(group, whole.names)
     intervals = [
         tally.intervals(group.resampling) if mask.any() else None
         for tally, mask in zip(tallies, scored, strict=True)
     ]
-    return tuple(
-        MetricComparison(
-            metric.name,
-            metric.unit,
-            metric.better,
-            _standings(group, tallies, intervals, k=k),
-            _pair_differences(group, whole, parts, k=k),
-        )
-        for k, metric in enumerate(tallies[0].metrics)
+    found = []
+    for k, metric in enumerate(tallies[0].metrics):
+        pairs = tuple(
+            _pair_difference(
+                group, number, (pair, k), adjusted=adjusted, on_scored=_effect(both[number], k),
+                by=_effects(parts, number, metric.name),
+            )
+            for number, pair in enumerate(whole.pairs)
+        )  # fmt: skip
+        standings = _standings(group, tallies, intervals, k=k)
+        ranked = _with_rank_sets(standings, pairs, metric.better)
+        found.append(MetricComparison(metric.name, metric.unit, metric.better, ranked, pairs))
+    return tuple(found)
+
+
+def _adjusted(group: _Group, whole: _Differences) -> multiple.Together:
+    """P values of all metrics and pairs together, in the order metric by metric, pair by pair."""
+    known = [pair for pair in whole.pairs if pair is not None]
+    if not known:
+        return multiple.Together(np.full(len(whole.names) * len(whole.pairs), np.nan), 1.0)
+    none = np.zeros(known[0].influence.shape[0])
+    columns, p_values = [], []
+    for k in range(len(whole.names)):
+        for pair in whole.pairs:
+            columns.append(none if pair is None else pair.influence[:, k])
+            p_values.append(math.nan if pair is None else float(pair.p_value[k]))
+    return multiple.adjust_together(
+        np.stack(columns, axis=1),
+        p_values,
+        level=group.resampling.level,
+        seed=group.resampling.seed,
     )
+
+
+def _on_scored(group: _Group, whole: _Differences, number: int) -> stats.PairedDifference | None:
+    """The paired difference of one pair over the probes that both runs have scored."""
+    pair = [group.sides[run] for run in group.pairs[number]]
+    _, rows_a, rows_b = matching_rows(*pair)
+    both = pair[0].scored[rows_a] & pair[1].scored[rows_b]
+    if not both.any():
+        return None
+    masks = [np.zeros(side.table.n, bool) for side in pair]
+    masks[0][rows_a], masks[1][rows_b] = both, both
+    if all((mask | side.table.skipped).all() for mask, side in zip(masks, pair, strict=True)):
+        return whole.pairs[number]
+    tallies = [side.tally(mask) for side, mask in zip(pair, masks, strict=True)]
+    if not all(set(whole.names) <= {m.name for m in tally.metrics} for tally in tallies):
+        return None
+    two = replace(group, names=group.names[:2], sides=tuple(pair))
+    return _differences(two, align(tallies, whole.names), [True, True]).pairs[0]
 
 
 def _differences(group: _Group, tallies: Sequence[Tally], scored: Sequence[bool]) -> _Differences:
     told = [
         pair for pair in group.pairs if all(scored[run] for run in pair) and tallies[0].n_clusters
     ]
+    lowest, highest = reach(tallies[0].metrics)
+    most = highest - lowest
     found = stats.compare_pairs(
         [tally.counts for tally in tallies] if told else [],
         tallies[0].statistic(),
         told,
         level=group.resampling.level,
+        reach=most,
     )
-    lowest, highest = reach(tallies[0].metrics)
-    most = highest - lowest
     by_pair = {
         pair: replace(one, low=np.maximum(one.low, -most), high=np.minimum(one.high, most))
         for pair, one in zip(told, found, strict=True)
     }
     names = tuple(metric.name for metric in tallies[0].metrics)
     return _Differences(names, tuple(by_pair.get(pair) for pair in group.pairs))
+
+
+def _with_rank_sets(
+    standings: Sequence[Standing], pairs: Sequence[PairDifference], better: int
+) -> tuple[Standing, ...]:
+    """The runs with the ranks that the simultaneous intervals of their pairs leave open.
+
+    Source: Mogstad, Romano, Shaikh and Wilhelm 2024, inference for ranks.
+    """
+    if better == 0 or any(pair.together is None for pair in pairs):
+        return tuple(standings)
+    above, below = Counter[str](), Counter[str]()
+    for pair in pairs:
+        low, high = pair.together or (0.0, 0.0)
+        if low <= 0.0 <= high:
+            continue
+        first_leads = (high < 0.0) == (better > 0)
+        behind, ahead = (pair.second, pair.first) if first_leads else (pair.first, pair.second)
+        above[behind] += 1
+        below[ahead] += 1
+    return tuple(
+        replace(one, rank_set=(1 + above[one.run], len(standings) - below[one.run]))
+        for one in standings
+    )
 
 
 def _standings(
@@ -351,32 +436,27 @@ def _ranks(
     )
 
 
-def _pair_differences(
-    group: _Group, whole: _Differences, parts: _Parts, *, k: int
-) -> tuple[PairDifference, ...]:
-    p_values = [math.nan if pair is None else float(pair.p_value[k]) for pair in whole.pairs]
-    adjusted = [float(p) for p in stats.holm(p_values)]
-    return tuple(
-        _pair_difference(
-            group, number, (pair, k), p_adjusted=adjusted[number],
-            by=_effects(parts, number, whole.names[k]),
-        )
-        for number, pair in enumerate(whole.pairs)
-    )  # fmt: skip
-
-
 def _pair_difference(
     group: _Group,
     number: int,
     found: tuple[stats.PairedDifference | None, int],
     *,
-    p_adjusted: float,
+    adjusted: multiple.Together,
+    on_scored: Effect,
     by: Mapping[str, Mapping[str, Effect]],
 ) -> PairDifference:
     a, b = group.pairs[number]
-    effect = _effect(*found)
-    settled = p_adjusted <= 1.0 - group.resampling.level
     pair, k = found
+    effect = _effect(*found)
+    p_adjusted = float(adjusted.p_adjusted[k * len(group.pairs) + number])
+    is_clear = p_adjusted <= 1.0 - group.resampling.level
+    first, second = group.sides[a], group.sides[b]
+    keys, rows_a, rows_b = matching_rows(first, second)
+    both = first.scored[rows_a] & second.scored[rows_b]
+    skipped = first.table.skipped[rows_a] | second.table.skipped[rows_b]
+    n_unscored = len(keys) - int((both | skipped).sum())
+    agrees = n_unscored == 0 or _point_the_same_way(effect.difference, on_scored)
+    right_a, right_b = first.table.correct[rows_a][both], second.table.correct[rows_b][both]
     return PairDifference(
         group.names[a],
         group.names[b],
@@ -384,26 +464,44 @@ def _pair_difference(
         effect.interval,
         p=None if pair is None else _known(pair.p_value[k]),
         p_adjusted=_known(p_adjusted),
-        settled=settled,
-        more_images=None if settled else _more_images(group, *found),
+        settled=is_clear and agrees,
         n_clusters=effect.n_clusters,
+        together=_widened(effect, adjusted.widening),
+        on_scored=on_scored,
+        n_unscored=n_unscored,
+        rests_on_unscored=is_clear and not agrees,
+        detectable=_detectable(pair, k, level=group.resampling.level),
+        mcnemar=mcnemar_p(int((~right_a & right_b).sum()), int((right_a & ~right_b).sum())),
         by=by,
     )
 
 
-def _more_images(group: _Group, pair: stats.PairedDifference | None, k: int) -> int | None:
-    if pair is None:
+def _point_the_same_way(difference: float | None, other: Effect) -> bool:
+    """Whether another reading of a difference has the same sign, with an interval off 0."""
+    if difference is None or other.difference is None or other.interval is None:
+        return False
+    low, high = other.interval
+    return low > 0.0 if difference > 0.0 else high < 0.0
+
+
+def _widened(effect: Effect, widening: float) -> Ends | None:
+    """The interval that holds together with those of all other differences."""
+    if effect.interval is None:
         return None
-    # Each of several pairs has to reach its share of the level, at worst.
-    alpha = (1.0 - group.resampling.level) / len(group.pairs)
-    more = stats.clusters_to_settle(
-        float(pair.difference[k]),
-        float(pair.standard_error[k]),
-        int(pair.n_clusters[k]),
-        power=POWER,
-        alpha=alpha,
-    )
-    return None if more is None else max(1, more)
+    middle = sum(effect.interval) / 2.0
+    half = widening * (effect.interval[1] - effect.interval[0]) / 2.0
+    return middle - half, middle + half
+
+
+def _detectable(pair: stats.PairedDifference | None, k: int, *, level: float) -> float | None:
+    """The smallest true difference that so many images show with a chance of 0.8.
+
+    Source: Miller 2024, Adding error bars to evals, minimum detectable effect.
+    """
+    if pair is None or pair.n_clusters[k] < 2 or not pair.standard_error[k] > 0.0:
+        return None
+    reached = t_quantile(level, pair.n_clusters[k] - 1.0) + normal_quantile(POWER)
+    return float(reached * pair.standard_error[k])
 
 
 def _effect(pair: stats.PairedDifference | None, k: int) -> Effect:
@@ -491,8 +589,8 @@ def _notes(group: _Group, whole: Tally, left_out: Sequence[str]) -> Iterator[str
         n = int(side.table.unscored.sum())
         if n > MUCH_UNSCORED * side.table.n:
             yield (
-                f"warning: {n} of {side.table.n} probes of {name} are unscored and count as not "
-                "right; start that run again to fill them in before believing a difference"
+                f"warning: {n} of {side.table.n} probes of {name} are unscored; start that run "
+                "again to fill them in before believing a difference"
             )
     yield from _gate_first_notes(group)
     if whole.n_clusters < 2:
@@ -516,16 +614,67 @@ def _gate_first_notes(group: _Group) -> Iterator[str]:
         yield f"{', '.join(names)} skipped statements (--gate-first): not compared: {lost}"
 
 
-def is_worse(comparison: Comparison, metric: str, *, margin: float = 0.0) -> bool:
-    """Whether the last run is significantly worse than the first, by more than `margin`.
+class Gate(Enum):
+    """What a comparison says about a release: `UNSETTLED` where it depends on unscored probes."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNSETTLED = "unsettled"
+
+
+def gate_worse(comparison: Comparison, metric: str, *, margin: float = 0.0) -> Gate:
+    """Fail where the last run is significantly worse than the first, by more than `margin`.
 
     The margin is in the metric's own unit: 0.01 is one point of a rate. This pair is one test,
     chosen beforehand, so that its own interval decides, not the p value adjusted for all pairs.
+    The strict difference and the one over probes scored in both runs must agree.
 
     Raises:
         UsageError: neither direction of the metric is better, or the margin is negative.
         ComparisonError: a run has no value, or there is one image only: nothing can be told.
     """
+    found, pair = _gated_pair(comparison, metric, margin)
+
+    def is_worse(effect: Effect, p: float | None) -> bool:
+        if effect.difference is None:
+            return False
+        if effect.interval is None:
+            certain = p is not None and p <= 1.0 - comparison.level
+            return certain and -found.better * effect.difference > margin
+        return min(-found.better * end for end in effect.interval) > margin
+
+    strict = is_worse(Effect(pair.difference, pair.interval, pair.n_clusters), pair.p)
+    if not pair.n_unscored:
+        return Gate.FAILED if strict else Gate.PASSED
+    scored = pair.on_scored is not None and is_worse(pair.on_scored, None)
+    if strict != scored:
+        return Gate.UNSETTLED
+    return Gate.FAILED if strict else Gate.PASSED
+
+
+def gate_as_good(comparison: Comparison, metric: str, *, margin: float) -> Gate:
+    """Pass where the last run is shown to be no more than `margin` worse than the first.
+
+    That is a test of non-inferiority: the interval's end on the worse side must lie above -margin,
+    for the strict difference and for the one over probes scored in both runs.
+
+    Raises:
+        UsageError, ComparisonError: as for `gate_worse`.
+    """
+    found, pair = _gated_pair(comparison, metric, margin)
+
+    def is_shown(interval: Ends | None) -> bool:
+        return interval is not None and max(-found.better * end for end in interval) < margin
+
+    scored = pair.on_scored is not None and is_shown(pair.on_scored.interval)
+    if is_shown(pair.interval) and (scored or not pair.n_unscored):
+        return Gate.PASSED
+    return Gate.FAILED
+
+
+def _gated_pair(
+    comparison: Comparison, metric: str, margin: float
+) -> tuple[MetricComparison, PairDifference]:
     found = comparison.metric(metric)
     pair = found.pair(comparison.runs[0].name, comparison.runs[-1].name)
     if found.better == 0:
@@ -539,10 +688,7 @@ def is_worse(comparison: Comparison, metric: str, *, margin: float = 0.0) -> boo
             f"whether {pair.second} is worse than {pair.first} in `{metric}` cannot be told",
             hint="both runs need scored probes on two images at least",
         )
-    if pair.interval is None:
-        certain = pair.p <= 1.0 - comparison.level
-        return certain and -found.better * pair.difference > margin
-    return min(-found.better * end for end in pair.interval) > margin
+    return found, pair
 
 
 def _known(value: float) -> float | None:

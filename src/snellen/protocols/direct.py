@@ -263,6 +263,9 @@ def macro(labels: Sequence[str]) -> Metric:
         column("M"),
         title="Macro",
         is_main=True,
+        mean_of=tuple(
+            Metric(k, quotient(f"C:{k}", f"M:{k}"), None, None, column(f"M:{k}")) for k in labels
+        ),
     )
 
 

@@ -20,9 +20,7 @@ from snellen.runs.spec import Counts, Summary, Value
 from snellen.stats import bootstrap as stats
 
 RESAMPLES = 10_000
-BREAKDOWN_RESAMPLES = 2_000
-# Above 1,000 images resamples get fewer: each of them says more, and each costs more.
-MOST_DRAWS = 10_000_000
+BREAKDOWN_RESAMPLES = stats.LEAST_RESAMPLES
 
 
 def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
@@ -50,15 +48,6 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
     )
 
 
-def resamples_for(n_clusters: int, wanted: int = RESAMPLES) -> int:
-    """How many resamples a tally of so many clusters gets.
-
-    >>> resamples_for(346), resamples_for(3000), resamples_for(20_000)
-    (10000, 3333, 2000)
-    """
-    return min(wanted, max(BREAKDOWN_RESAMPLES, MOST_DRAWS // max(n_clusters, 1)))
-
-
 def values_of(
     tally: Tally,
     *,
@@ -79,7 +68,7 @@ def values_of(
     if not any_scored:
         return dict.fromkeys((m.name for m in tally.metrics), nothing)
     sums = tally.sums()
-    found = tally.intervals(stats.Resampling(resamples_for(tally.n_clusters, resamples)))
+    found = tally.intervals(stats.Resampling(resamples))
     values = {}
     for k, metric in enumerate(tally.metrics):
         values[metric.name] = Value(

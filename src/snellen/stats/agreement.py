@@ -17,13 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from snellen.errors import UsageError
 from snellen.stats.bootstrap import DEFAULT_RESAMPLING, Intervals, Resampling, Statistic, intervals
-from snellen.stats.distributions import normal_quantile, t_quantile, t_two_sided
+from snellen.stats.distributions import beta_cdf, normal_quantile, t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]
 Kind = Literal["pearson", "spearman", "kendall"]
 
 ALL_PERMUTATIONS_UP_TO: Final = 8
 _BLOCK: Final = 500
+# With fewer clusters than this in which raters disagree, the bootstrap knows too little of kappa.
+_FEW_DISAGREE: Final = 10
+_DIGITS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,16 @@ def cohen_kappa(
     if clusters is None:
         return Agreement(n, raw, kappa)
     found = intervals(table, agreement_statistic(size), rates=[True, False], resampling=resampling)
-    return Agreement(n, raw, kappa, _pair(found, 0), _within_reach(_pair(found, 1)))
+    ends = _pair(found, 0)
+    disagreeing = int(
+        (table.sum(axis=1) > np.trace(table.reshape(-1, size, size), axis1=1, axis2=2)).sum()
+    )
+    if ends is not None and raw > kappa and disagreeing < _FEW_DISAGREE:
+        # The limits of the raw agreement, with the agreement by chance as it is.
+        chance = (raw - kappa) / (1.0 - kappa)
+        low, high = ((end - chance) / (1.0 - chance) for end in ends)
+        return Agreement(n, raw, kappa, ends, _within_reach((low, high)))
+    return Agreement(n, raw, kappa, ends, _within_reach(_pair(found, 1)))
 
 
 def agreement_statistic(size: int) -> Statistic:
@@ -162,10 +174,13 @@ def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> tuple[float, int]:
 def average_ranks(values: ArrayLike) -> Floats:
     """Ranks from 1; equal values share the average of the ranks that they take up.
 
+    Values are equal where they agree in 12 digits: the rest is rounding.
+
     >>> average_ranks([10, 30, 10]).tolist()
     [1.5, 3.0, 1.5]
     """
-    _, place, sizes = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    rounded = _rounded(np.asarray(values, dtype=np.float64))
+    _, place, sizes = np.unique(rounded, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
     return np.asarray((last - (sizes - 1) / 2.0)[place], dtype=np.float64)
 
@@ -239,6 +254,26 @@ def _tau_strengths(x: Floats, y: Floats, orders: NDArray[np.int64]) -> Floats:
     shuffled = signs_y[orders[:, :, np.newaxis], orders[:, np.newaxis, :]]
     strengths: Floats = np.abs((shuffled * signs_x).sum(axis=(1, 2)))
     return strengths
+
+
+def mcnemar_p(gained: int, lost: int) -> float:
+    """The exact two-sided p value that changes of verdict go either way with the same chance.
+
+    `gained` counts the probes that only the second run has right, `lost` those that only the first
+    has. Probes count as independent.
+
+    >>> mcnemar_p(4, 0)
+    0.125
+
+    Source: McNemar 1947, in the exact binomial form.
+    """
+    n, least = gained + lost, min(gained, lost)
+    if n == 0:
+        return 1.0
+    if 2 * least == n:
+        return 1.0
+    # The chance of at most `least` of n is the upper tail of a Beta variate.
+    return min(1.0, 2.0 * (1.0 - beta_cdf(0.5, least + 1.0, float(n - least))))
 
 
 def r_squared(x: ArrayLike, y: ArrayLike) -> float:
@@ -341,13 +376,23 @@ def _check_pairs(a: Sequence[Hashable], b: Sequence[Hashable]) -> None:
 
 
 def _pairs(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+    """Two lists of numbers to be held against each other, rounded to 12 digits."""
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise UsageError(
             f"values of shapes {first.shape} and {second.shape} cannot be paired",
             hint="give two lists of the same length",
         )
-    return first, second
+    return _rounded(first), _rounded(second)
+
+
+def _rounded(values: Floats) -> Floats:
+    """The values without the last digits, in which equal numbers differ after arithmetic."""
+    known = values[np.isfinite(values)]
+    largest = float(np.abs(known).max()) if known.size else 0.0
+    if largest == 0.0:
+        return values
+    return np.round(values, _DIGITS - 1 - math.floor(math.log10(largest)))
 
 
 def _known(x: Floats, y: Floats) -> bool:

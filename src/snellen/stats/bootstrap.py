@@ -24,19 +24,24 @@ of what is built here. Two mendings, both measured:
 - To the squared standard error of a resample 1/n of the observed one is mixed in (n clusters),
   else a resample without spread gives an interval without end.
 - A rate whose clusters are nearly all or nothing (a gate, one question an image, a rate near 0 or
-  1) lies on a coarse lattice: there the studentised bootstrap covers 34 to 98 of 100. It gets a t
-  interval on the logit scale (94 to 98), and where no cluster differs, the exact binomial bound
-  with one trial a cluster. That bound holds for any dependence inside a cluster, since all
-  clusters are perfect with a chance of at most rate ** n. Where few clusters fall short, only the
-  limit near 1 can miss the truth and gets the whole chance of an error (else 98.7 for a rate of
-  0.96 at 40 images, now 96.3).
+  1) is too discrete for the studentised bootstrap, which there covers 34 to 98 of 100. It gets a t
+  interval on the logit scale (94 to 98). Where few clusters fall short, only the limit near 1 can
+  miss the truth and gets the whole chance of an error (else 98.7 for a rate of 0.96 at 40 images,
+  now 96.3). Where no cluster falls short, the data show no design effect. It is borrowed from the
+  case with one trial wrong (the idea of Korn and Graubard 1998), so that the limit never falls when
+  one more trial is right; the exact binomial bound with one trial a cluster stands in where it is
+  narrower. Where all clusters agree on another rate, the limits are Clopper and Pearson's.
+- Clusters of unequal size count as fewer: degrees of freedom and the mark `few` use the effective
+  number (Kish 1965). Under 8 clusters, a number that is no rate gets a t interval.
 
 The paired comparison is a t test on the difference of the influence that each cluster has on the
 two metrics. Of 2,000 comparisons of equals at a nominal 5% it calls 4.0 to 6.0% different at 40
 and at 346 images; the exceptions, both at 40, are the density CV (up to 7.7) and item rates near 1
 (3.0). Swapping clusters between the runs at random calls 0.4 to 5.9% different, few where verdicts
-are coarse, and a symmetric studentised bootstrap 2.2 to 6.0%. The t test needs no seed, and its p
-values have no floor for Holm's correction to run into.
+are coarse, and a symmetric studentised bootstrap 2.2 to 6.0%. Where few clusters differ between the
+runs, two clusters more, one that differs each way, keep the interval from being too short (Bonett
+and Price 2012). Where none differs, the interval is what a share of clusters that none of n showed
+may be: 1 - 0.025 ** (1 / n) each way. `stats.multiple` adjusts many comparisons together.
 
 A difference of two rates, such as the reliability gap, gets its limits from theirs. The bootstrap
 sees no sign that a gate can shut where all images of a sample pass, and has hardly any lattice
@@ -58,19 +63,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snellen.errors import UsageError
-from snellen.stats.differences import Limits, difference_limits
-from snellen.stats.distributions import normal_quantile, t_quantile, t_two_sided
+from snellen.stats.differences import Limits, combined_limits
+from snellen.stats.distributions import beta_quantile, t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
+# By place of a metric, the places and weights of the rates that it is the sum of.
+Combined = Mapping[int, Mapping[int, float]]
 
 FEW_CLUSTERS: Final = 20
 # With fewer clusters than this, and fewer than a quarter of all, that fall short (or stand out), a
 # rate is so near 1 (or 0) that the limit on its far side can hardly miss the truth; the limit on
 # the near side then gets the whole chance of an error.
 _FEW_OFF: Final = 10
+# Under so many clusters the bootstrap knows too little of a metric that is no rate.
+_FEW_FOR_BOOTSTRAP: Final = 8
 _BLOCK_ELEMENTS: Final = 500_000  # 4 MB while a block is drawn
 _KEPT_ELEMENTS: Final = 10_000_000
+LEAST_RESAMPLES: Final = 2_000
+_MOST_DRAWS: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,8 @@ class Intervals:
     """A metric's estimate and interval, arrays of shape (n_metrics,); NaN means none.
 
     `n_clusters` are the clusters that have a value of their own for the metric (a category may
-    occur in few images), `n_left_out` the resamples in which it had no value.
+    occur in few images), `n_effective` is their number had they all the same size, and
+    `n_left_out` counts the resamples in which the metric had no value.
     """
 
     estimate: Floats
@@ -100,11 +112,12 @@ class Intervals:
     n_clusters: NDArray[np.int64]
     n_left_out: NDArray[np.int64]
     n_resamples: int
+    n_effective: Floats
 
     @property
     def few(self) -> NDArray[np.bool_]:
-        """Where fewer than 20 clusters stand behind an interval: read it with care."""
-        return self.n_clusters < FEW_CLUSTERS
+        """Where fewer than 20 effective clusters stand behind an interval: read it with care."""
+        return np.asarray(self.n_effective < FEW_CLUSTERS - 1e-9, dtype=np.bool_)
 
 
 def intervals(
@@ -112,16 +125,17 @@ def intervals(
     statistic: Statistic,
     *,
     rates: ArrayLike | None = None,
-    differences: Mapping[int, tuple[int, int]] | None = None,
+    sizes: ArrayLike | None = None,
+    combined: Combined | None = None,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Intervals:
     """Estimates and intervals of all metrics of a tally, resampled by cluster.
 
     `rates` says which metrics are fractions of 1, shape (n_metrics,); None: none is. Rates are cut
-    to 0..1 and get an interval even where all clusters agree on 0 or 1. `differences` maps a metric
-    to the two rates that it is the difference of, the second taken from the first: it gets its
-    limits from theirs. Another metric without spread, or one that fewer than two clusters know,
-    gets none.
+    to 0..1 and get an interval even where all clusters agree. `sizes` counts the trials behind each
+    metric by cluster, shape (n_clusters, n_metrics); None: one a cluster. `combined` maps a metric
+    to the rates that it is a weighted sum of (by place and weight): it gets its limits from theirs.
+    Another metric without spread, or one that fewer than two clusters know, gets none.
 
     >>> tally = np.array([[10, 7], [20, 15], [15, 9], [12, 10]])
     >>> found = intervals(tally, lambda sums: sums[..., 1:] / sums[..., :1], rates=[True])
@@ -132,7 +146,7 @@ def intervals(
         UsageError: the tally is no table of finite numbers.
     """
     rows = _checked(counts)
-    jackknife = _jackknife(rows, statistic)
+    jackknife = _jackknife(rows, statistic, sizes)
     is_rate = _rate_mask(rates, jackknife.estimate)
     values, errors = _bootstrap(rows, statistic, resampling)
     scaled = _studentised(values, errors, jackknife)
@@ -141,6 +155,10 @@ def intervals(
         np.where(is_rate, np.maximum(low, 0.0), low),
         np.where(is_rate, np.minimum(high, 1.0), high),
     )
+    n = jackknife.n_clusters
+    for k in map(int, np.flatnonzero(~is_rate & (n >= 2) & (n < _FEW_FOR_BOOTSTRAP))):
+        half = t_quantile(resampling.level, n[k] - 1.0) * jackknife.error[k]
+        low[k], high[k] = jackknife.estimate[k] - half, jackknife.estimate[k] + half
     coarse = is_rate & _coarse(jackknife, errors)
     for k in map(int, np.flatnonzero(coarse)):
         low[k], high[k] = _coarse_interval(jackknife, k, resampling.level)
@@ -152,9 +170,10 @@ def intervals(
             ends = _coarse_interval(jackknife, k, resampling.level, is_even=True)
         return Limits(ends[0], float(jackknife.estimate[k]), ends[1])
 
-    for k, (first, second) in (differences or {}).items():
-        correlation = _correlation(jackknife.influence[:, [first, second]])
-        low[k], high[k] = difference_limits(limits(first), limits(second), correlation)
+    for k, terms in (combined or {}).items():
+        known = {place: w for place, w in terms.items() if np.isfinite(jackknife.estimate[place])}
+        parts = [(weight, limits(place)) for place, weight in known.items()]
+        low[k], high[k] = combined_limits(parts, _correlations(jackknife.influence[:, list(known)]))
         needs_spread[k] = False
     unknown = (needs_spread & ~jackknife.spread) | (jackknife.n_clusters < 2)
     return Intervals(
@@ -165,7 +184,19 @@ def intervals(
         n_clusters=jackknife.n_clusters,
         n_left_out=np.isnan(values).sum(axis=0),
         n_resamples=resampling.resamples,
+        n_effective=jackknife.n_effective,
     )
+
+
+def resamples_for(n_clusters: int, wanted: int = 10_000) -> int:
+    """How many resamples a tally of so many clusters gets: fewer above 1,000 clusters.
+
+    Each resample of many clusters says more, and costs more.
+
+    >>> resamples_for(346), resamples_for(3000), resamples_for(20_000)
+    (10000, 3333, 2000)
+    """
+    return min(wanted, max(LEAST_RESAMPLES, _MOST_DRAWS // max(n_clusters, 1)))
 
 
 def resample(
@@ -185,7 +216,9 @@ class PairedDifference:
     """How much higher run b is than run a, by metric, arrays of shape (n_metrics,); NaN: unknown.
 
     `p_value` is two-sided; the interval excludes 0 where it is below 1 - level. `n_clusters` are
-    the clusters that have a value of their own in both runs.
+    the clusters that have a value of their own in both runs, `n_differ` those of them whose values
+    differ. `influence` is what each cluster adds, (n_clusters, n_metrics), for tests of many
+    differences together (`stats.multiple`).
     """
 
     difference: Floats
@@ -194,25 +227,35 @@ class PairedDifference:
     standard_error: Floats
     p_value: Floats
     n_clusters: NDArray[np.int64]
+    n_differ: NDArray[np.int64]
+    influence: Floats
 
 
 def compare_paired(
-    counts_a: ArrayLike, counts_b: ArrayLike, statistic: Statistic, *, level: float = 0.95
+    counts_a: ArrayLike,
+    counts_b: ArrayLike,
+    statistic: Statistic,
+    *,
+    level: float = 0.95,
+    reach: ArrayLike | None = None,
 ) -> PairedDifference:
     """Differences b - a of two runs on the same clusters in the same order.
 
-    Runs that agree on every cluster differ by 0 with p = 1. Where all clusters differ alike there
-    is no spread to judge by: the p value is that of the sign test, and there is no interval.
+    Runs that agree on every cluster differ by 0 with p = 1; the interval is then what a difference
+    that no cluster showed can be. Where all clusters differ alike there is no spread to judge by:
+    the p value is that of the sign test, and there is no interval. `reach` is the largest
+    difference that each metric can have, 1 for a rate; None: 1 for all, infinite: without end.
 
     >>> a = np.array([[10, 7], [20, 15], [15, 9], [12, 10]])
     >>> found = compare_paired(a, a, lambda sums: sums[..., 1:] / sums[..., :1])
-    >>> found.difference, found.p_value
-    (array([0.]), array([1.]))
+    >>> found.difference, found.p_value, found.high.round(3)
+    (array([0.]), array([1.]), array([0.602]))
 
     Raises:
         UsageError: the tallies differ in shape or are no tables of finite numbers.
     """
-    return compare_pairs([counts_a, counts_b], statistic, [(0, 1)], level=level)[0]
+    tables = [counts_a, counts_b]
+    return compare_pairs(tables, statistic, [(0, 1)], level=level, reach=reach)[0]
 
 
 def compare_pairs(
@@ -221,6 +264,7 @@ def compare_pairs(
     pairs: Sequence[tuple[int, int]],
     *,
     level: float = 0.95,
+    reach: ArrayLike | None = None,
 ) -> tuple[PairedDifference, ...]:
     """The paired difference of each pair of runs, by number, the second minus the first.
 
@@ -238,31 +282,70 @@ def compare_pairs(
             )
     used = {number for pair in pairs for number in pair}
     found = {number: _jackknife(tables[number], statistic) for number in used}
-    return tuple(_paired_difference(found[a], found[b], level) for a, b in pairs)
+    return tuple(_paired_difference(found[a], found[b], level, reach) for a, b in pairs)
 
 
-def _paired_difference(a: _Jackknife, b: _Jackknife, level: float) -> PairedDifference:
+def _paired_difference(
+    a: _Jackknife, b: _Jackknife, level: float, reach: ArrayLike | None
+) -> PairedDifference:
     known, n = a.known & b.known, a.influence.shape[0]
-    error = np.sqrt(((b.influence - a.influence) ** 2).sum(axis=0) / (n * max(n - 1, 1)))
+    influence = b.influence - a.influence
+    error = np.sqrt((influence**2).sum(axis=0) / (n * max(n - 1, 1)))
     scale = np.maximum(np.abs(a.estimate), np.abs(b.estimate))
     error = np.where(error <= 1e-12 * scale, 0.0, error)
-    difference, n_clusters = b.estimate - a.estimate, _count(known)
-    tests = [_paired_t(*row, level) for row in zip(difference, error, n_clusters, strict=True)]
-    p_value, half = np.array(tests).reshape(-1, 2).T
+    difference = b.estimate - a.estimate
+    # What is left of equal numbers after rounding is no difference.
+    difference = np.where(np.abs(difference) <= 1e-12 * scale, 0.0, difference)
+    differs = known & ~np.isclose(a.own, b.own, rtol=1e-9, atol=1e-12)
+    most = np.broadcast_to(np.asarray(1.0 if reach is None else reach, float), difference.shape)
+    tests = np.full((4, difference.size), np.nan)
+    for k in range(difference.size):
+        moved = influence[differs[:, k], k] + difference[k]
+        case = _Pair(float(difference[k]), float(error[k]), int(known[:, k].sum()), moved)
+        tests[:, k] = _paired_test(case, level, float(most[k]))
+    p_value, low, high, error = tests
     return PairedDifference(
-        difference, difference - half, difference + half, error, p_value, n_clusters
+        difference, low, high, error, p_value, _count(known), _count(differs), influence
     )
 
 
-def _paired_t(difference: float, error: float, n: int, level: float) -> tuple[float, float]:
-    """The two-sided p value and the half-width of the interval."""
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A difference, its standard error, the clusters behind it, and how far those that differ do.
+
+    `moved` has one number for each cluster that differs between the runs: what the difference
+    would be if all clusters differed so.
+    """
+
+    difference: float
+    error: float
+    n: int
+    moved: Floats
+
+
+def _paired_test(pair: _Pair, level: float, most: float) -> tuple[float, float, float, float]:
+    """The two-sided p value, both limits, and the standard error that they rest on."""
+    difference, error, n = pair.difference, pair.error, pair.n
     if math.isnan(difference) or math.isnan(error):
-        return math.nan, math.nan
+        return math.nan, math.nan, math.nan, error
+    if error == 0.0 and difference != 0.0:
+        return min(1.0, 2.0 ** (1 - n)), math.nan, math.nan, error
     if error == 0.0:
-        return (1.0, 0.0) if difference == 0.0 else (min(1.0, 2.0 ** (1 - n)), math.nan)
+        bound = most * (1.0 - ((1.0 - level) / 2.0) ** (1.0 / n)) if n else math.nan
+        bound = bound if math.isfinite(bound) else math.nan
+        return 1.0, -bound, bound, error
     if n < 2:
-        return math.nan, math.nan
-    return t_two_sided(difference / error, n - 1.0), t_quantile(level, n - 1.0) * error
+        return math.nan, math.nan, math.nan, error
+    middle = difference
+    if math.isfinite(most) and 0 < pair.moved.size < min(_FEW_OFF, n / 2):
+        # Two clusters more, as different as the most different one, one each way.
+        most_moved = float(np.abs(pair.moved).max())
+        total = n + 2.0
+        middle = difference * n / total
+        squares = float((pair.moved**2).sum()) + 2.0 * most_moved**2
+        error = max(error, math.sqrt(max(0.0, squares / total - middle**2) / total))
+    half = t_quantile(level, n - 1.0) * error
+    return t_two_sided(middle / error, n - 1.0), middle - half, middle + half, error
 
 
 def holm(p_values: ArrayLike) -> Floats:
@@ -313,42 +396,24 @@ def rank_probabilities(
     return np.asarray((shares / level[..., np.newaxis]).mean(axis=0), dtype=np.float64)
 
 
-def clusters_to_settle(
-    difference: float, standard_error: float, n: int, *, power: float = 0.8, alpha: float = 0.05
-) -> int | None:
-    """How many clusters beyond `n` would show a difference of this size; 0 if `n` are enough.
-
-    None where no number would: the difference is 0 or its error unknown. Where all clusters differ
-    alike, so that the error is 0, as many as the sign test needs.
-
-    >>> clusters_to_settle(0.02, 0.01, 100)
-    99
-
-    Source: Guenther 1981, sample size formulas for normal theory t tests.
-    """
-    if difference == 0.0 or not math.isfinite(difference) or not math.isfinite(standard_error):
-        return None
-    if standard_error == 0.0:
-        return max(0, math.ceil(1.0 - math.log2(alpha) - 1e-9) - n)
-    edge = normal_quantile(1.0 - alpha / 2.0)
-    reach = edge + normal_quantile(power)
-    needed = n * (reach * standard_error / difference) ** 2 + edge**2 / 2.0
-    return max(0, math.ceil(needed) - n)
-
-
 @dataclass(frozen=True, slots=True)
 class _Jackknife:
     """What leaving out one cluster at a time tells.
 
     `influence` has the shape (n_clusters, n_metrics) and sums to 0; its mean square over n is the
-    squared standard error. `spread` is false where no cluster changes the metric.
+    squared standard error. `spread` is false where no cluster changes the metric. `own` is the
+    metric of each cluster alone, NaN where the cluster does not know it (`known`). `trials` counts
+    what stands behind each metric, `n_effective` the clusters had they all the same size.
     """
 
     estimate: Floats
     influence: Floats
     error: Floats
     spread: NDArray[np.bool_]
+    own: Floats
     known: NDArray[np.bool_]
+    trials: Floats
+    n_effective: Floats
 
     @property
     def n_clusters(self) -> NDArray[np.int64]:
@@ -365,19 +430,25 @@ def _checked(counts: ArrayLike) -> Floats:
     return rows
 
 
-def _jackknife(rows: Floats, statistic: Statistic) -> _Jackknife:
+def _jackknife(rows: Floats, statistic: Statistic, sizes: ArrayLike | None = None) -> _Jackknife:
     n, total = rows.shape[0], rows.sum(axis=0)
     estimate = np.asarray(statistic(total), dtype=np.float64)
-    known = np.isfinite(statistic(rows))
+    own = np.asarray(statistic(rows), dtype=np.float64)
+    known = np.isfinite(own)
+    size = np.where(known, 1.0 if sizes is None else np.asarray(sizes, dtype=np.float64), 0.0)
+    trials = size.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.where(trials > 0.0, trials**2 / (size**2).sum(axis=0), 0.0)
     if n == 1:
         unknown = np.full_like(estimate, np.nan)
         flat = np.zeros(estimate.shape, dtype=np.bool_)
-        return _Jackknife(estimate, unknown[np.newaxis], unknown, flat, known)
+        influence = unknown[np.newaxis]
+        return _Jackknife(estimate, influence, unknown, flat, own, known, trials, effective)
     left = statistic(total - rows)
     influence = (n - 1) * (left.mean(axis=0) - left)
     error = np.sqrt((influence**2).sum(axis=0) / (n * (n - 1)))
     spread = error > 1e-12 * np.maximum(np.abs(estimate), 1e-300)
-    return _Jackknife(estimate, influence, error, spread, known)
+    return _Jackknife(estimate, influence, error, spread, own, known, trials, effective)
 
 
 def _count(known: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -480,7 +551,7 @@ def _gradient(
 
 def _studentised(values: Floats, errors: Floats, jackknife: _Jackknife) -> Floats:
     """How many of its own standard errors each resample lies off the estimate; NaN if unknown."""
-    guard = 1.0 / np.maximum(jackknife.n_clusters, 1)
+    guard = 1.0 / np.maximum(jackknife.n_effective, 1.0)
     own = (errors**2 + guard * jackknife.error**2) / (1.0 + guard)
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled: Floats = (values - jackknife.estimate) / np.sqrt(own)
@@ -509,7 +580,7 @@ def _quantiles(values: Floats, shares: tuple[float, float]) -> Floats:
 
 
 def _coarse(jackknife: _Jackknife, errors: Floats) -> NDArray[np.bool_]:
-    """Where a metric lies on a lattice: most clusters agree, or some resamples have no spread."""
+    """Metrics too discrete for the bootstrap: most clusters agree, or resamples have no spread."""
     flat = (errors < 1e-6 * jackknife.error).mean(axis=0) > 1e-3
     agree = np.array(
         [_mode_share(jackknife, m) > 0.5 or _few_off(jackknife, m) for m in range(flat.size)]
@@ -537,32 +608,75 @@ def _few_off(jackknife: _Jackknife, metric: int) -> bool:
 def _coarse_interval(
     jackknife: _Jackknife, metric: int, level: float, *, is_even: bool = False
 ) -> tuple[float, float]:
-    """A t interval on the logit scale; the exact binomial bound where all clusters agree.
+    """A t interval on the logit scale; limits of counts where all clusters agree.
 
     With `is_even` both limits have the same chance of an error, however near 0 or 1 they are.
     """
-    rate, n = float(jackknife.estimate[metric]), int(jackknife.n_clusters[metric])
-    if n < 2 or math.isnan(rate):
+    rate, n = float(jackknife.estimate[metric]), float(jackknife.n_effective[metric])
+    if jackknife.n_clusters[metric] < 2 or math.isnan(rate):
         return math.nan, math.nan
     if not jackknife.spread[metric]:
-        bound = ((1.0 - level) / 2.0) ** (1.0 / n)
-        return {1.0: (bound, 1.0), 0.0: (0.0, 1.0 - bound)}.get(rate, (math.nan, math.nan))
+        return _agreed_interval(rate, n, float(jackknife.trials[metric]), level)
     if not 0.0 < rate < 1.0:
         return math.nan, math.nan
-    error = float(jackknife.error[metric]) / (rate * (1.0 - rate))
+    is_near_edge = _few_off(jackknife, metric)
+    near = 2.0 * level - 1.0 if is_near_edge and not is_even else level
+    low, high = _logit_interval(rate, float(jackknife.error[metric]), n, (level, near))
+    trials = float(jackknife.trials[metric])
+    if is_near_edge and trials > n + 1.0:
+        # Two wrong trials must not give a better limit than one.
+        bound = _one_off_limit(n, trials, level)
+        low, high = (low, max(high, 1.0 - bound)) if rate < 0.5 else (min(low, bound), high)
+    return low, high
+
+
+def _logit_interval(
+    rate: float, error: float, n: float, levels: tuple[float, float]
+) -> tuple[float, float]:
+    """A t interval on the logit scale with n - 1 degrees of freedom.
+
+    `levels` are those of the limit on the side of one half and of the other one.
+    """
+    scaled = error / (rate * (1.0 - rate))
     middle = math.log(rate / (1.0 - rate))
-    half = near = t_quantile(level, n - 1.0) * error
-    if _few_off(jackknife, metric) and not is_even:
-        near = t_quantile(2.0 * level - 1.0, n - 1.0) * error
+    far, near = (t_quantile(level, max(1.0, n - 1.0)) * scaled for level in levels)
     if rate < 0.5:
-        return _logistic(middle - near), _logistic(middle + half)
-    return _logistic(middle - half), _logistic(middle + near)
+        return _logistic(middle - near), _logistic(middle + far)
+    return _logistic(middle - far), _logistic(middle + near)
 
 
-def _correlation(moves: Floats) -> float:
-    """How two metrics move together over samples, from their influences (n, 2); 0 without any."""
-    sizes = np.sqrt((moves**2).sum(axis=0)).prod()
-    return float(moves.prod(axis=1).sum() / sizes) if sizes else 0.0
+def _agreed_interval(rate: float, n: float, trials: float, level: float) -> tuple[float, float]:
+    """The limits of a rate on which all clusters agree, so that no design effect can be seen.
+
+    For 0 and 1: the better of the exact bound with one trial a cluster, and the limit that one
+    wrong trial would give. For a rate between: Clopper and Pearson's limits of all trials.
+    """
+    tail = (1.0 - level) / 2.0
+    if rate in {0.0, 1.0}:
+        bound = tail ** (1.0 / n)
+        if trials > n + 1.0:
+            bound = max(bound, _one_off_limit(n, trials, level))
+        return (bound, 1.0) if rate == 1.0 else (0.0, 1.0 - bound)
+    if not 0.0 < rate < 1.0:
+        return math.nan, math.nan
+    hits = rate * trials
+    low = beta_quantile(tail, hits, trials - hits + 1.0)
+    return low, beta_quantile(1.0 - tail, hits + 1.0, trials - hits)
+
+
+def _one_off_limit(n: float, trials: float, level: float) -> float:
+    """The lower limit where one trial of all in n clusters is wrong."""
+    error = math.sqrt(n / (n - 1.0)) / trials if n > 1.0 else 1.0 / trials
+    return _logit_interval(1.0 - 1.0 / trials, error, n, (level, level))[0]
+
+
+def _correlations(moves: Floats) -> Floats:
+    """How metrics move together over samples, from their influences (n, k): shape (k, k)."""
+    sizes = np.sqrt((moves**2).sum(axis=0))
+    safe = np.where(sizes > 0.0, sizes, 1.0)
+    found: Floats = (moves / safe).T @ (moves / safe)
+    np.fill_diagonal(found, 1.0)
+    return found
 
 
 def _logistic(x: float) -> float:

@@ -81,7 +81,9 @@ def rogan_gladen(
 
     `rate` is the share called right, with its standard error clustered by image. Of what is right,
     the judge calls a share `sensitivity` right; of what is not, a share `specificity` not right.
-    The interval allows for the errors of all three. NaN for a judge no better than a coin.
+    The interval allows for the errors of all three. Where sensitivity + specificity - 1 may be 0
+    by its own interval, the judge does not tell the two apart: no estimate (NaN), and an interval
+    from 0 to 1.
 
     >>> found = rogan_gladen(0.7, 0.01, sensitivity=Trials(95, 100), specificity=Trials(80, 100))
     >>> round(found.estimate, 3), round(found.low, 2), round(found.high, 2)
@@ -90,10 +92,10 @@ def rogan_gladen(
     Source: Rogan and Gladen 1978; the interval is that of Lang and Reiczigel 2014, with the number
     of independent probes that the standard error stands for.
     """
-    edge = sensitivity.rate + specificity.rate - 1.0
-    if not edge > 0.0:
-        return Corrected(rate, math.nan, math.nan, math.nan)
     z = normal_quantile(0.5 + level / 2.0)
+    edge = sensitivity.rate + specificity.rate - 1.0
+    if not _tells_apart(sensitivity, specificity, z):
+        return Corrected(rate, math.nan, 0.0, 1.0)
     seen = _Softened.clustered(rate, standard_error, z)
     hit = _Softened.of((sensitivity.hits + 1.0) / (sensitivity.n + 2.0), sensitivity.n + 2.0)
     miss = _Softened.of((specificity.hits + 1.0) / (specificity.n + 2.0), specificity.n + 2.0)
@@ -104,6 +106,24 @@ def rogan_gladen(
     half = z * math.sqrt(variance) / softened_edge
     estimate = (rate + specificity.rate - 1.0) / edge
     return _corrected(rate, estimate, (true + shift - half, true + shift + half))
+
+
+def _tells_apart(sensitivity: Trials, specificity: Trials, z: float) -> bool:
+    """Whether sensitivity + specificity - 1 is above 0 beyond what few trials allow.
+
+    Source: Newcombe 1998, limits of a sum of two rates from Wilson's limits of each.
+    """
+    if not sensitivity.n or not specificity.n:
+        return False
+    shortfalls = [trials.rate - _wilson_low(trials, z) for trials in (sensitivity, specificity)]
+    return sensitivity.rate + specificity.rate - 1.0 > math.hypot(*shortfalls)
+
+
+def _wilson_low(trials: Trials, z: float) -> float:
+    rate, n = trials.rate, trials.n
+    middle = rate + z * z / (2.0 * n)
+    half = z * math.sqrt(rate * (1.0 - rate) / n + z * z / (4.0 * n * n))
+    return (middle - half) / (1.0 + z * z / n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +157,8 @@ def invert_confusion(
     `verdicts` has the shape (n_images, 3): verdicts right, wrong and E of each image. `confusion`
     counts, on other material, what the judge said (columns) by what was true (rows), shape (3, 3).
     The interval resamples images and redraws the judge's error rates from what the counts allow.
-    All values are NaN where the counts do not tell the three truths apart.
+    Where the counts allow a judge that does not tell the three truths apart, there is no estimate
+    (NaN) and the interval is 0 to 1.
 
     >>> found = invert_confusion([[30, 10, 10], [25, 5, 20]], [[9, 1, 0], [1, 9, 0], [1, 2, 7]])
     >>> round(found["coverage"].raw, 2), round(found["coverage"].estimate, 2)
@@ -158,6 +179,12 @@ def invert_confusion(
     drawn = _drawn_confusions(counts, seen.shape[0], resampling.seed)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     estimate = _rates(_solved(raw[np.newaxis], chances[np.newaxis]))[0]
+    if np.quantile(np.linalg.det(drawn), tails[0]) <= 0.0:
+        # The counts allow judges that do not tell the truths apart: nothing can be undone.
+        return {
+            name: Corrected(float(rate), math.nan, 0.0, 1.0)
+            for name, rate in zip(READING_RATES, _rates(raw), strict=True)
+        }
     unknown = np.isnan(estimate)
     allowed = np.where(unknown, 0.0, _rates(_solved(seen, drawn)))
     low, high = np.where(unknown, np.nan, np.nanquantile(allowed, tails, axis=0))
@@ -248,7 +275,8 @@ def _powered_rate(sums: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         called, true, both = called / audited, true / audited, both / audited
         variance = called * (1.0 - called)
-        weight = (both - called * true) / variance / (1.0 + audited / probes)
+        # The audited verdicts are part of the raw rate: the best weight is covariance / variance.
+        weight = (both - called * true) / variance
         weight = np.clip(np.where(variance > 1e-12, weight, 1.0), 0.0, 1.0)
         rate = true + weight * (correct / probes - called)
     return np.where(np.isfinite(rate), rate, np.nan)[..., np.newaxis]

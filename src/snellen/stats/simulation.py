@@ -372,7 +372,7 @@ class Scenario:
             study,
             self.statistic,
             rates=self.rates,
-            differences=self.differences,
+            combined={k: {a: 1.0, b: -1.0} for k, (a, b) in self.differences.items()},
             resampling=resampling,
         )
 

@@ -12,61 +12,60 @@ from snellen.comparisons.comparing import (
     PairDifference,
     Standing,
 )
+from snellen.stats.agreement import mcnemar_p
 from snellen.tables.table import Table, counted, number, title_of
-
-_MOST_IMAGES = 100_000
 
 _UNITS = {"%": "points", "points": "points", "‰": "per mille", "tokens": "tokens"}
 # Words for a positive and a negative difference, by which direction is better.
 _WORDS = {1: ("better", "worse"), -1: ("worse", "better"), 0: ("higher", "lower")}
 
 
-def in_words(metric: MetricComparison, pair: PairDifference, *, many: bool) -> str:
-    """What a difference says: how much, how sure, and what would settle it if nothing does.
+def in_words(metric: MetricComparison, pair: PairDifference) -> str:
+    """What a difference says: how much, how sure, and what such runs can show if it says nothing.
 
-    `many` says that there are more pairs, so that p is the adjusted one.
+    The difference is the second run minus the first; its interval and p value hold for all metrics
+    and pairs of the comparison together.
     """
     if pair.difference is None:
         return "cannot be told: a run has no value"
-    if pair.difference == 0.0:
-        return "no difference" + _certainty(pair, many=many)
-    sign = 1.0 if pair.difference > 0 else -1.0
-    word = _WORDS[metric.better][0 if sign > 0 else 1]
-    size = number(metric.name, abs(pair.difference))
     unit = _UNITS.get(metric.unit, "")
-    amount = f"{size} {unit}".strip()
-    ends = _bracket(metric.name, pair.interval, sign)
-    certainty = _certainty(pair, many=many)
+    amount = f"{_signed(metric.name, pair.difference)} {unit}".strip()
+    said = f"{amount}{_bracket(metric.name, pair.together)}"
+    certainty = _certainty(pair)
+    if pair.difference == 0.0:
+        return f"no difference{_bracket(metric.name, pair.together)}{certainty}"
+    word = _WORDS[metric.better][0 if pair.difference > 0 else 1]
     if pair.settled:
-        return f"{pair.second} is {amount} {word}{ends}{certainty}"
-    needed = _needed(pair)
-    return f"not settled: {pair.second} {amount} {word}{ends}{certainty}{needed}"
+        return f"{said}: {pair.second} is {word}{certainty}{_on_scored(metric.name, pair)}"
+    if pair.rests_on_unscored:
+        return (
+            f"{said}: not settled{certainty}, since the difference rests on "
+            f"{counted(pair.n_unscored, 'unscored probe')}{_on_scored(metric.name, pair)}"
+        )
+    return f"{said}: not settled{certainty}{_detectable(metric.name, pair, unit)}"
 
 
-def _needed(pair: PairDifference) -> str:
-    if pair.more_images is None:
+def _on_scored(name: str, pair: PairDifference) -> str:
+    """The difference over probes scored in both runs, where there are other ones."""
+    other = pair.on_scored
+    if not pair.n_unscored or other is None or other.difference is None:
         return ""
-    images = "image" if pair.more_images == 1 else "images"
-    return f"; {roughly(pair.more_images)} more {images} would be needed"
+    ends = _bracket(name, other.interval)
+    return f"; over probes scored in both {_signed(name, other.difference)}{ends}"
 
 
-def roughly(n: int) -> str:
-    """A number that is known to its order of magnitude only, with two digits at most.
-
-    >>> roughly(7), roughly(3477), roughly(7458612)
-    ('about 7', 'about 3,500', 'over 100,000')
-    """
-    if n > _MOST_IMAGES:
-        return f"over {_MOST_IMAGES:,}"
-    unit = 10 ** max(0, len(str(n)) - 2)
-    return f"about {round(n / unit) * unit:,}"
+def _detectable(name: str, pair: PairDifference, unit: str) -> str:
+    if pair.detectable is None:
+        return ""
+    least = f"{number(name, pair.detectable)} {unit}".strip()
+    return f"; these images show a difference of {least} in 8 of 10 tries"
 
 
-def _certainty(pair: PairDifference, *, many: bool) -> str:
+def _certainty(pair: PairDifference) -> str:
     p = pair.p_adjusted
     if p is None:
         return ", no p value for a single image"
-    return f", {p_text(p)}{' after Holm' if many else ''}"
+    return f", {p_text(p)}"
 
 
 def p_text(p: float) -> str:
@@ -110,7 +109,7 @@ def _two_runs(comparison: Comparison) -> Table:
         (
             title_of(metric.name),
             *(_standing(metric.name, standing) for standing in metric.standings),
-            in_words(metric, metric.pairs[0], many=False),
+            in_words(metric, metric.pairs[0]),
         )
         for metric in comparison.metrics
     )
@@ -128,8 +127,16 @@ def _notes(comparison: Comparison) -> tuple[str, ...]:
         f"{counted(comparison.n_items, 'item')} in {counted(comparison.n_clusters, 'cluster')}; "
         f"in brackets: {level} "
         "intervals; p values are paired by image",
+        *_together_note(comparison),
         *comparison.notes,
     )
+
+
+def _together_note(comparison: Comparison) -> tuple[str, ...]:
+    n = sum(len(metric.pairs) for metric in comparison.metrics)
+    if n < 2:
+        return ()
+    return (f"intervals and p values of differences hold for all {n} of them together",)
 
 
 def _ranking(comparison: Comparison, metric: MetricComparison) -> Table:
@@ -142,35 +149,27 @@ def _ranking(comparison: Comparison, metric: MetricComparison) -> Table:
             standing.run,
             _standing(metric.name, standing),
             f"{100 * standing.ranks[0]:.0f}" if standing.ranks else "-",
-            rank_range(standing.ranks, comparison.level),
+            _rank_set(standing),
         )
         for standing in ordered
     )
     level = f"{100 * comparison.level:g}%"
-    columns = ("Run", title_of(metric.name), "First %", f"Ranks, {level}")
+    columns = ("Run", title_of(metric.name), "First, % of resamples", f"Ranks, {level}")
     notes = _notes(comparison) if metric is comparison.metrics[0] else ()
     return Table(f"Standing in {metric.name}", columns, rows, notes)
 
 
-def rank_range(ranks: Sequence[float], level: float) -> str:
-    """The ranks that are left when each tail is cut at half of 1 - level.
-
-    >>> rank_range((0.9, 0.09, 0.01), 0.95), rank_range((1.0, 0.0), 0.95)
-    ('1-2', '1')
-    """
-    if not ranks:
+def _rank_set(standing: Standing) -> str:
+    """The ranks that the simultaneous intervals of the differences leave open."""
+    if standing.rank_set is None:
         return "-"
-    tail = (1.0 - level) / 2.0
-    sums = [sum(ranks[: k + 1]) for k in range(len(ranks))]
-    low = next(k for k, total in enumerate(sums, 1) if total > tail)
-    high = next(k for k, total in enumerate(sums, 1) if total >= 1.0 - tail - 1e-9)
-    return str(low) if low == high else f"{low}-{high}"
+    best, worst = standing.rank_set
+    return str(best) if best == worst else f"{best}-{worst}"
 
 
 def _pairs(metric: MetricComparison) -> Table:
-    many = len(metric.pairs) > 1
     rows = tuple(
-        (f"{pair.second} against {pair.first}", in_words(metric, pair, many=many))
+        (f"{pair.second} against {pair.first}", in_words(metric, pair))
         for pair in metric.pairs
     )
     return Table(f"Pairs in {metric.name}", ("Pair", "Difference"), rows)
@@ -184,11 +183,12 @@ def _flip_counts(flips: Sequence[Flips]) -> Table:
             str(len(flip.to_wrong)),
             str(flip.scored_in_both),
             f"{flip.unscored}/{flip.probes}",
+            p_text(mcnemar_p(len(flip.to_right), len(flip.to_wrong))),
         )
         for flip in flips
     )
     columns = (
-        "Pair", "Wrong to right", "Right to wrong", "Scored in both", "Unscored in either",
+        "Pair", "Wrong to right", "Right to wrong", "Scored in both", "Unscored in either", "McNemar",
     )  # fmt: skip
     return Table("Probes that flipped", columns, rows)
 
