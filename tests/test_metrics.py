@@ -85,23 +85,14 @@ def test_only_dimensions_of_one_label_an_item_are_labels_of_probes() -> None:
     assert labels["l1"].tolist() == ["x", "y"]
 
 
-<<<<<<< HEAD
-def test_a_difference_is_known_by_its_two_parts() -> None:
-    """Only where both parts are metrics of the same tally."""
-    gap = replace(GAP, parts=("right", "tokens"))
-    counts = np.zeros((1, 2))
-    whole = Tally(("x",), ("right", "all"), counts, (RIGHT, gap, TOKENS))
-    assert whole.differences() == {1: (0, 2)}
-    assert replace(whole, metrics=(RIGHT, gap)).differences() == {}
-
-
 def test_a_metric_says_how_it_is_printed() -> None:
     """The heading holds the unit, and the scale turns a value into the printed number."""
     rate = Metric("acc", column("right"), None, None, column("all"), title="Accuracy")
     assert (rate.heading, rate.scale) == ("Accuracy %", 100)
     assert (GAP.heading, GAP.scale) == ("gap, points", 100)
     assert (TOKENS.heading, TOKENS.scale) == ("tokens", 1)
-=======
+
+
 def test_a_difference_gets_its_limits_from_its_parts() -> None:
     """A gap of rates that all images fulfil has an interval; without its parts it has none."""
     all_of = Metric("all_of", quotient("all", "all"), None, None, column("all"))
@@ -126,4 +117,3 @@ def test_the_order_of_items_does_not_move_an_interval() -> None:
         found = tally.intervals()
         ends.append((found.low.tolist(), found.high.tolist()))
     assert ends[0] == ends[1]
->>>>>>> f890d92 (Conclude only what the data hold at the edges: lost verdicts, equal runs, all right, judges like a coin)

@@ -43,8 +43,8 @@ class Metric:
     `title` is the name for people, without the unit. `unit` is `%` (the value is a fraction of 1),
     `points` (a difference of two rates, which `parts` names), `‰` (the value is per mille),
     `tokens`, or "" for a plain number. `digits` is the number of decimals that tables print.
-    `is_main` marks the metrics that a comparison looks at when none is named. `mean_of` are the rates
-    whose unweighted mean the metric is; they need no name of their own.
+    `is_main` marks the metrics that a comparison looks at when none is named. `mean_of` are the
+    rates whose unweighted mean the metric is; they need no name of their own.
     """
 
     name: str

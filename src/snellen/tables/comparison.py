@@ -169,8 +169,7 @@ def _rank_set(standing: Standing) -> str:
 
 def _pairs(metric: MetricComparison) -> Table:
     rows = tuple(
-        (f"{pair.second} against {pair.first}", in_words(metric, pair))
-        for pair in metric.pairs
+        (f"{pair.second} against {pair.first}", in_words(metric, pair)) for pair in metric.pairs
     )
     return Table(f"Pairs in {metric.name}", ("Pair", "Difference"), rows)
 
@@ -188,7 +187,8 @@ def _flip_counts(flips: Sequence[Flips]) -> Table:
         for flip in flips
     )
     columns = (
-        "Pair", "Wrong to right", "Right to wrong", "Scored in both", "Unscored in either", "McNemar",
+        "Pair", "Wrong to right", "Right to wrong", "Scored in both",
+        "Unscored in either", "McNemar",
     )  # fmt: skip
     return Table("Probes that flipped", columns, rows)
 
