@@ -94,7 +94,7 @@ def test_breakdowns_across_models_count_what_is_scored(tmp_path: Path) -> None:
     rows = {row[0]: row for row in table.rows}
     assert rows["Count"][1].startswith("75.0 [")
     assert rows["Count"][1].endswith("] 8/8")
-    assert rows["Attributes"][1] == "50.0 7/8"
+    assert rows["Attributes"][1] == "50.0 [15.7, 84.3] 7/8"
     assert rows["Count"][3] == "4"
 
 
