@@ -1,4 +1,4 @@
-"""Simulate the edges of intervals and comparisons, and print the table of docs/concepts/intervals.md.
+"""Simulate the edges of intervals and comparisons, and print the table of the docs.
 
 Usage: python benchmarks/edges_table.py [--studies N]
 """
@@ -111,14 +111,14 @@ def main() -> int:
             few = max(50, n // (1 if n_images == 40 else 3))
             failed, undecided = gate_alarms(n_images, share, few)
             print(
-                f"| gate of equals fails, {n_images} images, {share:.0%} of one run's verdicts lost "
-                f"(undecided: {undecided:.0%}) | at most 5% | {failed:.1%} |",
+                f"| gate of equals fails, {n_images} images, {share:.0%} of one run's verdicts "
+                f"lost (undecided: {undecided:.0%}) | at most 5% | {failed:.1%} |",
                 flush=True,
             )
     for items in (40, 200):
         held = near_equals(items, 10 * n)
         print(
-            f"| paired interval holds 2 points between near equals, {items} items | 93 to 98% | "
+            f"| paired interval holds 2 points between near equals, {items} items | from 93% | "
             f"{held:.1%} |",
             flush=True,
         )
