@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from snellen.metrics import Tally
+from snellen.protocols.direct import ACCURACY, macro
 from snellen.stats.agreement import average_ranks, cohen_kappa, pearson, spearman
 from snellen.stats.bootstrap import Resampling, compare_paired, intervals
 from snellen.stats.correction import (
@@ -197,3 +199,26 @@ def _t_tail(t: float, df: int) -> float:
     from scipy import stats
 
     return float(stats.t.sf(t, df))
+
+
+@pytest.mark.parametrize("n", [20, 40])
+def test_a_mean_over_categories_holds_the_truth_where_one_is_hard(n: int) -> None:
+    """One category at 0.3 and nine at 1: the macro accuracy's interval covers 0.93 in most studies.
+
+    The bootstrap covered 53 of 100 at 20 items and 77 at 40.
+    """
+    rng, held = np.random.default_rng(4), 0
+    labels = [f"c{k}" for k in range(10)]
+    metrics = (ACCURACY, macro(labels))
+    columns = ("M", "C", "X", *(f"{c}:{k}" for c in "MCX" for k in labels))
+    for _ in range(40):
+        category = rng.integers(0, 10, n)
+        right = rng.random(n) < np.where(category == 0, 0.3, 1.0)
+        here = category[:, None] == np.arange(10)
+        zero = np.zeros((n, 1))
+        parts = [np.ones((n, 1)), right[:, None], zero, here, here & right[:, None], zero * here]
+        counts = np.concatenate(parts, axis=1).astype(float)
+        tally = Tally(tuple(f"i{k:03d}" for k in range(n)), columns, counts, metrics)
+        found = tally.intervals(Resampling(100))
+        held += bool(found.low[1] <= 0.93 <= found.high[1])
+    assert held >= 37

@@ -165,10 +165,12 @@ def intervals(
     needs_spread = ~is_rate
 
     def limits(k: int) -> Limits:
-        ends = low[k], high[k]
-        if coarse[k]:
+        estimate, ends = float(jackknife.estimate[k]), (low[k], high[k])
+        if n[k] < 2:
+            ends = _lone_interval(estimate, resampling.level)
+        elif coarse[k]:
             ends = _coarse_interval(jackknife, k, resampling.level, is_even=True)
-        return Limits(ends[0], float(jackknife.estimate[k]), ends[1])
+        return Limits(ends[0], estimate, ends[1])
 
     for k, terms in (combined or {}).items():
         known = {place: w for place, w in terms.items() if np.isfinite(jackknife.estimate[place])}
@@ -664,6 +666,12 @@ def _agreed_interval(rate: float, n: float, trials: float, level: float) -> tupl
     return low, beta_quantile(1.0 - tail, hits + 1.0, trials - hits)
 
 
+def _lone_interval(rate: float, level: float) -> tuple[float, float]:
+    """The limits of a rate that one cluster alone knows: nearly all is possible."""
+    tail = (1.0 - level) / 2.0
+    return 0.0 if rate < 1.0 else tail, 1.0 if rate > 0.0 else 1.0 - tail
+
+
 def _one_off_limit(n: float, trials: float, level: float) -> float:
     """The lower limit where one trial of all in n clusters is wrong."""
     error = math.sqrt(n / (n - 1.0)) / trials if n > 1.0 else 1.0 / trials
@@ -672,6 +680,7 @@ def _one_off_limit(n: float, trials: float, level: float) -> float:
 
 def _correlations(moves: Floats) -> Floats:
     """How metrics move together over samples, from their influences (n, k): shape (k, k)."""
+    moves = np.where(np.isfinite(moves), moves, 0.0)  # a lone cluster's part is alone, too
     sizes = np.sqrt((moves**2).sum(axis=0))
     safe = np.where(sizes > 0.0, sizes, 1.0)
     found: Floats = (moves / safe).T @ (moves / safe)
