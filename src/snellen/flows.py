@@ -41,8 +41,15 @@ REASKS = 2
 FAILURE_TEXTS = ("Failed to obtain answer", "[error]")
 
 
-def run_by_hand(flow: Flow[R], answer: Callable[[Request], Answer]) -> R:
+def run_by_hand(
+    flow: Flow[R],
+    answer: Callable[[Request], Answer],
+    *,
+    on_result: Callable[[Any], None] | None = None,
+) -> R:
     """Drives a flow without any I/O: `answer` plays model and judge. For tests and simulation.
+
+    `on_result` takes what the flow and each of its child flows return.
 
     >>> from snellen.records import Message, Reply, Request
     >>> def hello():
@@ -57,8 +64,13 @@ def run_by_hand(flow: Flow[R], answer: Callable[[Request], Answer]) -> R:
             wanted: Sequence[Any] = flow.send(sent)
         except StopIteration as stop:
             result: R = stop.value
+            if on_result is not None:
+                on_result(result)
             return result
-        sent = [answer(w) if isinstance(w, Request) else run_by_hand(w, answer) for w in wanted]
+        sent = [
+            answer(w) if isinstance(w, Request) else run_by_hand(w, answer, on_result=on_result)
+            for w in wanted
+        ]
 
 
 def ask_model(

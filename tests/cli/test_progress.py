@@ -20,25 +20,25 @@ import pytest
 
 from snellen.cli import progress as module
 from snellen.cli.progress import Progress
-from snellen.engine.counters import Meter, RoleMeter
+from snellen.engine.counters import Counters, RoleCounters
 
 
-def meter(**more: object) -> Meter:
+def counters(**more: object) -> Counters:
     """A run of 10 items and 100 probes, a quarter done after 10 s."""
     roles = {
-        "model": RoleMeter(tries=6, done=5, cost_usd=0.5, prompt_tokens=1000),
-        "judge": RoleMeter(tries=30, done=25, retries=3, failed=1, cost_usd=0.25),
+        "model": RoleCounters(tries=6, done=5, cost_usd=0.5, prompt_tokens=1000),
+        "judge": RoleCounters(tries=30, done=25, retries=3, failed=1, cost_usd=0.25),
     }
     words = {
-        "roles": roles, "flows_done": 2, "in_flight": 6, "started_at": time.monotonic() - 10,
-        "probes": 100, "probes_done": 25,
+        "roles": roles, "n_items": 10, "flows_done": 2, "in_flight": 6,
+        "started_at": time.monotonic() - 10, "probes": 100, "probes_done": 25,
     }  # fmt: skip
-    return Meter(**{**words, **more})  # type: ignore[arg-type]
+    return Counters(**{**words, **more})  # type: ignore[arg-type]
 
 
 def test_one_line_holds_stages_rates_retries_cost_and_what_is_left() -> None:
     """Judging costs by probes, replies by items: 1 USD for 10 replies, 1 USD for 100 probes."""
-    line = Progress("mini", 10).line(meter())
+    line = Progress("mini").line(counters())
     for piece in (
         "mini: 2/10 items, 25/100 probes",
         "model 5 calls, 0.5/s, 1,000 tokens",
@@ -53,14 +53,14 @@ def test_one_line_holds_stages_rates_retries_cost_and_what_is_left() -> None:
 def test_a_call_that_takes_long_is_named_with_its_age() -> None:
     """The oldest one, by its item."""
     pending = {1: (time.monotonic() - 90, "slow"), 2: (time.monotonic() - 5, "fast")}
-    assert "oldest 90 s (slow)" in Progress("mini", 10).line(meter(pending=pending))
-    assert "oldest" not in Progress("mini", 10).line(meter())
+    assert "oldest 90 s (slow)" in Progress("mini").line(counters(pending=pending))
+    assert "oldest" not in Progress("mini").line(counters())
 
 
 def test_rates_are_those_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was fast an hour ago says nothing about now."""
     monkeypatch.setattr(module, "WINDOW_S", 0.02)
-    shown, state = Progress("mini", 10), meter()
+    shown, state = Progress("mini"), counters()
     shown.line(state)
     time.sleep(0.03)
     shown.line(state)
@@ -70,12 +70,17 @@ def test_rates_are_those_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_run_that_has_not_begun_has_a_line_too() -> None:
     """Nothing is divided by nothing."""
-    assert Progress("mini", 0).line(Meter(started_at=time.monotonic())).startswith("mini: 0/0")
+    assert Progress("mini").line(Counters(started_at=time.monotonic())).startswith("mini: 0/0")
+
+
+def test_a_stage_is_named() -> None:
+    """Of a job with several, the one under way."""
+    assert Progress("mini").line(counters(stage="captions")).startswith("mini, captions: 2/10")
 
 
 def test_a_run_that_is_over_forecasts_nothing() -> None:
     """Also where it was stopped half way."""
-    line = Progress("mini", 10).line(meter(), is_over=True)
+    line = Progress("mini").line(counters(), is_over=True)
     assert "about" not in line
     assert "0.7500 USD" in line
 
@@ -95,9 +100,8 @@ def test_a_run_goes_on_when_nobody_can_be_told(live: bool, monkeypatch: pytest.M
             return live
 
     async def go() -> None:
-        watch = Progress("mini", 10).watch(meter())
-        await asyncio.sleep(0.02)
-        await watch.stop()
+        async with Progress("mini").show(counters()):
+            await asyncio.sleep(0.02)
 
     monkeypatch.setattr(module, "FIRST_PLAIN_S", 0.0)
     monkeypatch.setattr(sys, "stderr", Gone())
@@ -108,13 +112,13 @@ def test_a_run_goes_on_when_nobody_can_be_told(live: bool, monkeypatch: pytest.M
 def test_a_name_of_many_lines_stays_on_one() -> None:
     """The label and the item that is waited for are written as one line."""
     pending = {1: (time.monotonic() - 90, "two\nlines")}
-    block = Progress("two\nlines", 10).block(meter(pending=pending))
+    block = Progress("two\nlines").block(counters(pending=pending))
     assert all(line.isprintable() for line in block)
 
 
 def test_a_block_for_a_terminal_says_the_same() -> None:
     """A few lines: the items with a bar, then each role, then the state."""
-    block = Progress("mini", 10).block(meter())
+    block = Progress("mini").block(counters())
     assert [line.split()[0] for line in block] == ["mini", "model", "judge", "6"]
     assert block[0].count("━") + block[0].count("╌") == module.BAR_WIDTH
     assert block[0].count("━") == round(module.BAR_WIDTH / 4)
@@ -157,13 +161,12 @@ def watched(
     screens = []
 
     async def go(read: Callable[[], str]) -> None:
-        watch = Progress("mini", 10).watch(meter())
-        await asyncio.sleep(0.05)
-        if said:
-            click.echo(said, err=True)
-        await asyncio.sleep(0.05)
-        screens.append(screen(read()))
-        await watch.stop()
+        async with Progress("mini").show(counters()):
+            await asyncio.sleep(0.05)
+            if said:
+                click.echo(said, err=True)
+            await asyncio.sleep(0.05)
+            screens.append(screen(read()))
         screens.append(screen(read()))
 
     ours, theirs = pty.openpty()
@@ -212,11 +215,10 @@ def test_where_there_is_no_terminal_plain_lines_come(
     lines: list[str] = []
 
     async def go() -> None:
-        watch = Progress("mini", 10).watch(meter())
-        while len(lines) < 2:
-            await asyncio.sleep(0.005)
-            lines.extend(capsys.readouterr().err.splitlines())
-        await watch.stop()
+        async with Progress("mini").show(counters()):
+            while len(lines) < 2:
+                await asyncio.sleep(0.005)
+                lines.extend(capsys.readouterr().err.splitlines())
 
     asyncio.run(asyncio.wait_for(go(), 30))
     told = capsys.readouterr()

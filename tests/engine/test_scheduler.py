@@ -178,18 +178,18 @@ class TestDriving:
         _, results = drive(ScriptedClient([]), [("a", 0, idle())])
         assert results["a"] == "done"
 
-    def test_lots_are_driven_one_after_the_other(self) -> None:
-        """The second lot is not looked at before the first has ended."""
+    def test_batches_are_driven_one_after_another(self) -> None:
+        """The second batch is not looked at before the first has ended."""
         done = Results()
 
-        def lots() -> Iterable[Sequence[tuple[str, int, Flow[Answer]]]]:
+        def batches() -> Iterable[Sequence[tuple[str, int, Flow[Answer]]]]:
             yield some(20)
             assert len(done) == 20
             yield [("last", 0, asking("last"))]
 
         binding = bind(ScriptedClient(lambda _: "ok", delay_s=0.001), concurrency=4)
         scheduler = Scheduler({"model": binding}, on_result=done)
-        asyncio.run(scheduler.drive_in_turn(lots()))
+        asyncio.run(scheduler.drive_batches(batches()))
         assert len(done) == 21
 
 
@@ -249,7 +249,7 @@ class TestRetries:
         """Two failures and an answer are an answer, with three tries in its row."""
         scheduler, results = drive(ScriptedClient(failing(kind, 2)), some(5))
         assert all(isinstance(r, Reply) for r in results.values())
-        assert scheduler.meter.roles["model"].retries == 10
+        assert scheduler.counters.roles["model"].retries == 10
 
     def test_rate_limits_do_not_count_as_tries(self) -> None:
         """Four rate limits pass where three tries are allowed."""
@@ -602,7 +602,7 @@ class TestJournalAndCache:
             scheduler, results = drive(healthy, some(10), journal=journal)
         assert healthy.seen == [ask("question 3"), ask("question 7")]
         assert all(isinstance(r, Reply) for r in results.values())
-        assert scheduler.meter.roles["model"].replayed == 8
+        assert scheduler.counters.roles["model"].replayed == 8
 
     def test_another_request_at_a_stored_address_is_refused(self, tmp_path: Path) -> None:
         """Inputs that changed are named, not silently mixed."""
@@ -634,7 +634,7 @@ class TestJournalAndCache:
         second = ScriptedClient(failing("overload", 0))
         scheduler = go(second)
         assert second.seen == [ask("question 3")]
-        assert scheduler.meter.roles["model"].cached == 9
+        assert scheduler.counters.roles["model"].cached == 9
         other = ScriptedClient(failing("overload", 0))
         go(other, params={"temperature": 1})
         assert len(other.seen) == 10
@@ -687,7 +687,7 @@ class TestBudget:
         assert isinstance(scheduler.error, SnellenError)
         assert scheduler.error.exit_code == 3
         assert len(client.seen) == 19
-        assert scheduler.meter.roles["model"].cost_usd == pytest.approx(0.095)
+        assert scheduler.counters.roles["model"].cost_usd == pytest.approx(0.095)
 
     def test_a_budget_that_suffices_stops_nothing(self) -> None:
         """Unused reservations are given back."""
@@ -704,7 +704,7 @@ class TestBudget:
         with Journal(tmp_path) as journal:
             scheduler, client = self.spend(0.2001, 100, journal=journal)
         assert len(client.seen) == 20
-        assert scheduler.meter.roles["model"].cost_usd <= 0.2001
+        assert scheduler.counters.roles["model"].cost_usd <= 0.2001
 
     def test_calls_that_may_have_been_charged_count_at_their_worst(self) -> None:
         """A time-out may have cost what a reply would."""
@@ -720,7 +720,7 @@ class TestBudget:
         once = DriveOptions(retry=RetryPolicy(max_tries=1))
         scheduler, results = drive(bind(client), some(3), options=once)
         assert all(isinstance(answer, Reply) for answer in results.values())
-        assert scheduler.meter.roles["model"].retries == 30
+        assert scheduler.counters.roles["model"].retries == 30
 
     def test_closed_connections_leave_a_calls_other_tries(self) -> None:
         """Three tries are three, whatever was closed before them."""
@@ -813,7 +813,7 @@ def test_a_broken_picture_is_its_items_failure(tmp_path: Path) -> None:
     assert (results["bad"].kind, len(client.seen)) == ("input_error", 3)
 
 
-def test_the_meter_names_the_oldest_call_in_flight() -> None:
+def test_the_counters_name_the_oldest_call_in_flight() -> None:
     """Its item and its age."""
 
     async def go() -> tuple[float, str] | None:
@@ -828,10 +828,10 @@ def test_the_meter_names_the_oldest_call_in_flight() -> None:
         driving = asyncio.create_task(scheduler.drive(some(1)))
         await asked.wait()
         await asyncio.sleep(0.02)
-        oldest = scheduler.meter.oldest
+        oldest = scheduler.counters.oldest
         seen.set()
         await driving
-        assert scheduler.meter.oldest is None
+        assert scheduler.counters.oldest is None
         return oldest
 
     found = asyncio.run(go())

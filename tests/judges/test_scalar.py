@@ -3,7 +3,7 @@
 import pytest
 
 from snellen.flows import run_by_hand
-from snellen.judges.scalar import Ratings, parse_rating, rate_reply
+from snellen.judges.scalar import Rating, Ratings, parse_rating, rate_reply
 from snellen.records import CallFailure, Item, Reply, ReplyRow
 from snellen.replies import UnreadableError
 
@@ -59,7 +59,7 @@ def test_ratings_that_cannot(text, reason):
 def test_the_request():
     """The judge sees the golden caption and the reply, each unable to close its own frame."""
     found, [text] = rate(ReplyRow("i", "One cup </caption_under_test>"), Reply("4"))
-    assert found == ("i", 0, 4)
+    assert found == Rating(4)
     assert text.count("</caption_under_test>") == 2
     assert text.count("</reference_description>") == 1
 
@@ -67,15 +67,15 @@ def test_the_request():
 def test_an_unreadable_rating_is_asked_again():
     """What cannot be read is asked again with a reminder, twice at most, then unscored."""
     found, asked = rate(ReplyRow("i", "x"), Reply("good"), Reply("3 to 4"), Reply("5"))
-    assert (found[2], len(asked)) == (5, 3)
-    assert rate(ReplyRow("i", "x"), *[Reply("good")] * 3)[0][2] is None
-    assert rate(ReplyRow("i", "x"), CallFailure("timeout", "slow"))[0][2] is None
+    assert (found, len(asked)) == (Rating(5), 3)
+    assert rate(ReplyRow("i", "x"), *[Reply("good")] * 3)[0] == Rating(None)
+    assert rate(ReplyRow("i", "x"), CallFailure("timeout", "slow"))[0] == Rating(None)
 
 
 def test_replies_that_are_not_rated():
     """A blank reply gets the lowest rating without a call, a failed one none."""
-    assert rate(ReplyRow("i", "", status="empty")) == (("i", 0, 1), [])
-    assert rate(ReplyRow("i", None, status="failed:timeout")) == (("i", 0, None), [])
+    assert rate(ReplyRow("i", "", status="empty")) == (Rating(1), [])
+    assert rate(ReplyRow("i", None, status="failed:timeout")) == (Rating(None), [])
 
 
 def test_means():

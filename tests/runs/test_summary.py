@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.worlds.compared_runs import bundled
 
-from snellen.engine.counters import Meter, RoleMeter
+from snellen.engine.counters import Counters, RoleCounters
 from snellen.runs.folder import Run
 from snellen.runs.summary import summarise, usage_of
 
@@ -52,8 +52,8 @@ def test_a_probe_without_a_verdict_was_not_run() -> None:
 
 def test_a_cost_of_which_a_part_is_unknown_is_unknown() -> None:
     """A sum of what is known would look like all that was spent."""
-    model, judge = RoleMeter(done=2, cost_usd=0.5), RoleMeter(done=2, cost_usd=0.25)
-    assert usage_of(Meter(roles={"model": model, "judge": judge}))["cost_usd"] == 0.75
+    model, judge = RoleCounters(done=2, cost_usd=0.5), RoleCounters(done=2, cost_usd=0.25)
+    assert usage_of(Counters(roles={"model": model, "judge": judge}))["cost_usd"] == 0.75
     judge.unknown_cost = 1
-    assert usage_of(Meter(roles={"model": model, "judge": judge}))["cost_usd"] is None
+    assert usage_of(Counters(roles={"model": model, "judge": judge}))["cost_usd"] is None
     assert usage_of(None)["cost_usd"] is None

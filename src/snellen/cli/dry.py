@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from snellen.engine.journal import CallRow, read_rows
-from snellen.engine.pacing import cost_usd
-from snellen.flows import run_by_hand
-from snellen.keys import address
+from snellen.engine.forecast import (
+    ASSUMED_PICTURE_TOKENS,
+    CHARACTERS_A_TOKEN,
+    RoleForecast,
+    forecast,
+)
+from snellen.engine.job import Batch
 from snellen.protocols import PROTOCOLS
 from snellen.protocols.rubric import EASY_WRONG, MUST_RIGHT
-from snellen.records import Answer, GradeTask, Image, Reply, Request, RubricTask, Usage
-from snellen.runs.run import work
+from snellen.records import GradeTask, Reply, Request, RubricTask, Usage
+from snellen.runs.run import job_of, work
 
 if TYPE_CHECKING:
     from snellen.runs.run import Plan
@@ -20,8 +23,6 @@ if TYPE_CHECKING:
 # What a reply is taken to be where none exists yet.
 ASSUMED_CAPTION_WORDS = 330
 ASSUMED_CAPTION = "word " * ASSUMED_CAPTION_WORDS
-ASSUMED_PICTURE_TOKENS = 1200
-CHARACTERS_A_TOKEN = 4
 COMPLETION_TOKENS = {
     ("model", "reading"): 440,
     ("model", "rubric"): 900,
@@ -33,65 +34,23 @@ COMPLETION_TOKENS = {
 LINE_TOKENS = 4  # "12. B" and its line end
 
 
-@dataclass(slots=True)
-class Forecast:
-    """What one role would be asked for."""
-
-    calls: int = 0
-    stored: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = None
+ASSUMPTIONS = (
+    f"captions of {ASSUMED_CAPTION_WORDS} words where none exists yet, pictures of "
+    f"{ASSUMED_PICTURE_TOKENS} tokens, {CHARACTERS_A_TOKEN} characters a token, no thinking",
+    "the response cache is not looked at: what it holds costs nothing",
+)
 
 
-@dataclass(slots=True)
-class Estimate:
-    """The forecast of a run, by role; `assumptions` say what the figures stand on."""
-
-    roles: dict[str, Forecast] = field(default_factory=dict)
-    assumptions: tuple[str, ...] = ()
-
-
-def estimate(plan: Plan) -> Estimate:
-    """Runs all flows by hand on assumed replies, and counts what is not in the journal yet."""
-    stored = {row.address: row for row in read_rows(plan.out / "calls.jsonl", CallRow)}
-    roles = {role: Forecast() for role in plan.bindings}
+def estimate(plan: Plan) -> dict[str, RoleForecast]:
+    """What a plan would ask each role for."""
     protocol = plan.benchmark.protocol
-    for item, repeat, flow in work(plan):
 
-        def answer(request: Request, item: str = item, repeat: int = repeat) -> Answer:
-            row = stored.get(address(item, repeat, request))
-            if row is not None and row.reply is not None:
-                roles[request.role].stored += 1
-                return row.reply
-            entry = roles[request.role]
-            entry.calls += 1
-            entry.prompt_tokens += prompt_tokens(request)
-            entry.completion_tokens += completion_tokens(request, protocol)
-            return assumed_reply(request)
+    def assume(request: Request) -> Reply:
+        usage = Usage(None, completion_tokens(request, protocol))
+        return replace(assumed_reply(request), usage=usage)
 
-        run_by_hand(flow, answer)
-    for role, entry in roles.items():
-        usage = Usage(entry.prompt_tokens, entry.completion_tokens)
-        entry.cost_usd = cost_usd(usage, plan.bindings[role].endpoint) if entry.calls else 0.0
-    assumptions = (
-        f"captions of {ASSUMED_CAPTION_WORDS} words where none exists yet, pictures of "
-        f"{ASSUMED_PICTURE_TOKENS} tokens, {CHARACTERS_A_TOKEN} characters a token, no thinking",
-        "the response cache is not looked at: what it holds costs nothing",
-    )
-    return Estimate(roles, assumptions)
-
-
-def prompt_tokens(request: Request) -> int:
-    """A rough count of a request's prompt tokens."""
-    total = 0
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, Image):
-                total += ASSUMED_PICTURE_TOKENS
-            else:
-                total += len(part) // CHARACTERS_A_TOKEN
-    return total
+    job = replace(job_of(plan), batches=[Batch(work(plan))])
+    return forecast(job, assume).roles
 
 
 def completion_tokens(request: Request, protocol: str) -> int:
@@ -135,7 +94,7 @@ def print_forecast(plan: Plan, *, as_json: bool) -> int:
 
     found = estimate(plan)
     if as_json:
-        print_json(found)
+        print_json({"roles": found, "assumptions": ASSUMPTIONS})
         return 0
     rows = tuple(
         (
@@ -146,9 +105,9 @@ def print_forecast(plan: Plan, *, as_json: bool) -> int:
             f"{f.completion_tokens:,}",
             "unknown" if f.cost_usd is None else f"{f.cost_usd:.2f}",
         )
-        for role, f in found.roles.items()
+        for role, f in found.items()
     )
     columns = ("Role", "Calls to make", "Stored", "Prompt tokens", "Completion tokens", "Cost USD")
     title = f"{plan.benchmark.name}: {PROTOCOLS[plan.benchmark.protocol].name} protocol, dry run"
-    print_table(Table(title, columns, rows, found.assumptions))
+    print_table(Table(title, columns, rows, ASSUMPTIONS))
     return 0

@@ -65,7 +65,7 @@ def command(**words: Any) -> int:
     request, wish = request_of(words), wish_of(words)
     if words["dry_run"]:
         return _forecast(request, wish, as_json=words["as_json"])
-    progress = None if words["quiet"] else Progress
+    progress = None if words["quiet"] else lambda name: Progress(name).show
     found = asyncio.run(check_judge(request, wish, progress=progress))
     if isinstance(found, Stopped):
         return _stopped(found)

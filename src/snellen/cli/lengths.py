@@ -70,8 +70,7 @@ def _drive(plan: Plan, words: dict[str, Any]) -> int:
 
     if words["dry_run"]:
         return run_plan(plan, words)
-    total = len(plan.benchmark.items) * plan.repeats
-    progress = None if words["quiet"] else Progress(plan.out.name + "%", total)
+    progress = None if words["quiet"] else Progress(plan.out.name + "%").show
     finished = asyncio.run(execute(plan, progress=progress))
     if finished.exit_code:
         show_finished(finished, as_json=False)

@@ -9,15 +9,15 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import redirect_stderr, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
 import click
 
 from snellen.cli.printing import cut, legible
-from snellen.engine.counters import Meter, RoleMeter
+from snellen.engine.counters import Counters, RoleCounters
 
 LIVE_EVERY_S = 0.25
 FIRST_PLAIN_S = 2.0
@@ -30,18 +30,18 @@ TO_START, UP = "\r", "\x1b[{}A"
 
 
 @dataclass(slots=True)
-class Pace:
-    """What was done by when, lately: rates that follow what happens now."""
+class Rates:
+    """What was done by when in the last seconds."""
 
     samples: deque[tuple[float, float, dict[str, int]]] = field(default_factory=deque)
 
-    def note(self, meter: Meter, total: int) -> None:
-        """Takes a sample of a run of `total` items."""
+    def note(self, counters: Counters) -> None:
+        """Takes a sample of a run."""
         at = time.monotonic()
         if not self.samples:
-            self.samples.append((meter.started_at, 0.0, {}))
-        done = {role: m.done for role, m in meter.roles.items()}
-        self.samples.append((at, _share(meter, total), done))
+            self.samples.append((counters.started_at, 0.0, {}))
+        done = {role: m.done for role, m in counters.roles.items()}
+        self.samples.append((at, share_done(counters), done))
         while len(self.samples) > 2 and self.samples[0][0] < at - WINDOW_S:
             self.samples.popleft()
 
@@ -61,47 +61,84 @@ class Pace:
 
 
 class Progress:
-    """Shows the meter of a run of `total` items."""
+    """Shows the counters of a job under a label."""
 
-    def __init__(self, label: str, total: int) -> None:
-        self.label, self.total = legible(label), total
-        self.pace = Pace()
+    def __init__(self, label: str) -> None:
+        self.label = legible(label)
+        self.rates = Rates()
 
-    def watch(self, meter: Meter) -> Watch:
-        """Starts to show a meter; call inside the running loop."""
-        return Watch(self, meter)
+    @asynccontextmanager
+    async def show(self, counters: Counters) -> AsyncIterator[None]:
+        """Shows counters for as long as the context is open.
 
-    def line(self, meter: Meter, *, is_over: bool = False) -> str:
+        It ends with a last plain line: the whole run's averages. Nobody may be looking any more
+        (a closed terminal, `2>&1 | head`): the run is kept.
+        """
+        live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and os.name != "nt"
+        task = asyncio.create_task(self._live(counters) if live else self._plain(counters))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self.rates = Rates()
+            with suppress(OSError):
+                click.echo(self.line(counters, is_over=True), err=True)
+
+    async def _plain(self, counters: Counters) -> None:
+        await asyncio.sleep(FIRST_PLAIN_S)
+        while True:
+            click.echo(self.line(counters), err=True)
+            await asyncio.sleep(PLAIN_EVERY_S)
+
+    async def _live(self, counters: Counters) -> None:
+        terminal = sys.stderr
+        with redirect_stderr(ErasingStderr(terminal)):
+            try:
+                while True:
+                    _draw(self.block(counters), terminal)
+                    await asyncio.sleep(LIVE_EVERY_S)
+            finally:
+                terminal.write(CLEAR_BELOW)
+
+    def line(self, counters: Counters, *, is_over: bool = False) -> str:
         """The state in one line: done, rates, in flight, retries, oldest call, tokens, cost.
 
         Where the run is over, nothing is forecast.
         """
-        self.pace.note(meter, self.total)
+        self.rates.note(counters)
         return " · ".join(
             [
-                f"{self.label}: {self._items(meter)}",
-                *(self._role(role, m) for role, m in _active(meter)),
-                *self._state(meter, is_over=is_over),
+                f"{self._name(counters)}: {self._items(counters)}",
+                *(self._role(role, m) for role, m in _active(counters)),
+                *self._state(counters, is_over=is_over),
             ]
         )
 
-    def block(self, meter: Meter) -> list[str]:
+    def block(self, counters: Counters) -> list[str]:
         """The same as a few lines for a terminal."""
-        self.pace.note(meter, self.total)
-        full = round(BAR_WIDTH * _share(meter, self.total))
+        self.rates.note(counters)
+        full = round(BAR_WIDTH * share_done(counters))
         bar = "━" * full + "╌" * (BAR_WIDTH - full)
         return [
-            f"{self.label} {bar} {self._items(meter)}",
-            *(f"  {self._role(role, m)}" for role, m in _active(meter)),
-            "  " + " · ".join(self._state(meter)),
+            f"{self._name(counters)} {bar} {self._items(counters)}",
+            *(f"  {self._role(role, m)}" for role, m in _active(counters)),
+            "  " + " · ".join(self._state(counters)),
         ]
 
-    def _items(self, meter: Meter) -> str:
-        items = f"{meter.flows_done:,}/{self.total:,} items"
-        return f"{items}, {meter.probes_done:,}/{meter.probes:,} probes" if meter.probes else items
+    def _name(self, counters: Counters) -> str:
+        return f"{self.label}, {legible(counters.stage)}" if counters.stage else self.label
 
-    def _role(self, role: str, m: RoleMeter) -> str:
-        text = f"{role} {m.done:,} calls, {_rate(self.pace.calls_per_s(role))}"
+    def _items(self, counters: Counters) -> str:
+        items = f"{counters.flows_done:,}/{counters.n_items:,} items"
+        return (
+            f"{items}, {counters.probes_done:,}/{counters.probes:,} probes"
+            if counters.probes
+            else items
+        )
+
+    def _role(self, role: str, m: RoleCounters) -> str:
+        text = f"{role} {m.done:,} calls, {_rate(self.rates.calls_per_s(role))}"
         extras = (
             (m.retries, "retries"),
             (m.failed, "failed"),
@@ -112,40 +149,44 @@ class Progress:
         tokens = m.prompt_tokens + m.completion_tokens
         return f"{text}, {tokens:,} tokens" if tokens else text
 
-    def _state(self, meter: Meter, *, is_over: bool = False) -> Iterator[str]:
-        oldest = meter.oldest
+    def _state(self, counters: Counters, *, is_over: bool = False) -> Iterator[str]:
+        oldest = counters.oldest
         waits = (
             f", oldest {oldest[0]:.0f} s ({legible(oldest[1])})"
             if oldest and oldest[0] >= 1
             else ""
         )
-        yield f"{meter.in_flight} in flight{waits}"
-        cost = sum(m.cost_usd for m in meter.roles.values())
+        yield f"{counters.in_flight} in flight{waits}"
+        cost = sum(m.cost_usd for m in counters.roles.values())
         if cost:
-            forecast = f", about {self._forecast_usd(meter):.4g} in all"
+            forecast = f", about {self._forecast_usd(counters):.4g} in all"
             yield f"{cost:.4f} USD{'' if is_over else forecast}"
-        left = 1.0 - _share(meter, self.total)
-        if left > 0 and self.pace.share_per_s > 0 and not is_over:
-            yield f"about {_duration(left / self.pace.share_per_s)} left"
+        left = 1.0 - share_done(counters)
+        if left > 0 and self.rates.share_per_s > 0 and not is_over:
+            yield f"about {_duration(left / self.rates.share_per_s)} left"
 
-    def _forecast_usd(self, meter: Meter) -> float:
+    def _forecast_usd(self, counters: Counters) -> float:
         """What the run will have cost: replies by items, judging by probes."""
-        share, usd = _share(meter, self.total), 0.0
-        for role, m in meter.roles.items():
+        share, usd = share_done(counters), 0.0
+        for role, m in counters.roles.items():
             replies = m.done + m.cached + m.replayed
-            done = replies / self.total if role == "model" and self.total else share
+            done = replies / counters.n_items if role == "model" and counters.n_items else share
             usd += m.cost_usd / min(done, 1.0) if done else m.cost_usd
         return usd
 
 
-def _share(meter: Meter, total: int) -> float:
+def share_done(counters: Counters) -> float:
     """How much of a run is done: by probes, or by items where nobody counts probes."""
-    done, of = (meter.probes_done, meter.probes) if meter.probes else (meter.flows_done, total)
+    done, of = (
+        (counters.probes_done, counters.probes)
+        if counters.probes
+        else (counters.flows_done, counters.n_items)
+    )
     return min(done / of, 1.0) if of else 1.0
 
 
-def _active(meter: Meter) -> list[tuple[str, RoleMeter]]:
-    return [(role, m) for role, m in meter.roles.items() if m.tries or m.cached or m.replayed]
+def _active(counters: Counters) -> list[tuple[str, RoleCounters]]:
+    return [(role, m) for role, m in counters.roles.items() if m.tries or m.cached or m.replayed]
 
 
 def _rate(per_s: float) -> str:
@@ -161,42 +202,6 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-class Watch:
-    """A meter that is being shown."""
-
-    def __init__(self, progress: Progress, meter: Meter) -> None:
-        self._progress, self._meter = progress, meter
-        live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and os.name != "nt"
-        self._task = asyncio.create_task(self._live() if live else self._plain())
-
-    async def _plain(self) -> None:
-        await asyncio.sleep(FIRST_PLAIN_S)
-        while True:
-            click.echo(self._progress.line(self._meter), err=True)
-            await asyncio.sleep(PLAIN_EVERY_S)
-
-    async def _live(self) -> None:
-        terminal = sys.stderr
-        with redirect_stderr(Above(terminal)):
-            try:
-                while True:
-                    _draw(self._progress.block(self._meter), terminal)
-                    await asyncio.sleep(LIVE_EVERY_S)
-            finally:
-                terminal.write(CLEAR_BELOW)
-
-    async def stop(self) -> None:
-        """Ends the display with a last plain line: the whole run's averages.
-
-        Nobody may be looking any more (a closed terminal, `2>&1 | head`): the run is kept.
-        """
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        self._progress.pace = Pace()
-        with suppress(OSError):
-            click.echo(self._progress.line(self._meter, is_over=True), err=True)
 
 
 def _draw(lines: list[str], terminal: TextIO) -> None:
@@ -218,8 +223,8 @@ def _size_of(terminal: TextIO) -> tuple[int, int]:
     return columns, lines
 
 
-class Above(io.TextIOBase):
-    """A terminal below whose cursor a block of lines is shown: what is written clears it first."""
+class ErasingStderr(io.TextIOBase):
+    """Wraps stderr and erases the progress block before other output."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal

@@ -318,8 +318,7 @@ def run_plan(plan: Plan, words: dict[str, Any]) -> int:
 
         return print_forecast(plan, as_json=words["as_json"])
     _calm_garbage_collection()
-    total = len(plan.benchmark.items) * plan.repeats
-    progress = None if words["quiet"] else Progress(plan.benchmark.name, total)
+    progress = None if words["quiet"] else Progress(plan.benchmark.name).show
     try:
         finished = asyncio.run(execute(plan, progress=progress))
     except KeyboardInterrupt:  # before the first call, or after the last

@@ -1,1 +1,1 @@
-"""What drives a run: the scheduler with its pacing, meters and stops."""
+"""Drive work: jobs, the scheduler with its pacing, the journal, the cache, and forecasts."""

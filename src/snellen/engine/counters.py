@@ -9,7 +9,7 @@ from snellen.records import Reply
 
 
 @dataclass(slots=True)
-class RoleMeter:
+class RoleCounters:
     """What has happened to one role's calls so far.
 
     `tries` counts what went out; `done` the calls that ended, `failed` those without a reply.
@@ -43,13 +43,16 @@ class RoleMeter:
 
 
 @dataclass(slots=True)
-class Meter:
-    """The state of a run. `pending` maps calls in flight to their start (monotonic) and item.
+class Counters:
+    """The state of a job. `pending` maps calls in flight to their start (monotonic) and item.
 
-    `probes` is how many there are to be judged, 0 where nobody has said.
+    `flows_done` of `n_items` items and `probes_done` of `probes` are those of the batch under way,
+    which `stage` names; 0 stands for a number that nobody has said.
     """
 
-    roles: dict[str, RoleMeter] = field(default_factory=dict)
+    roles: dict[str, RoleCounters] = field(default_factory=dict)
+    stage: str = ""
+    n_items: int = 0
     flows_done: int = 0
     probes: int = 0
     probes_done: int = 0

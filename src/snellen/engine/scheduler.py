@@ -17,7 +17,7 @@ from typing import Any
 
 from snellen.engine import sending, stop_reasons
 from snellen.engine.cache import ResponseCache, cache_key
-from snellen.engine.counters import Meter, RoleMeter
+from snellen.engine.counters import Counters, RoleCounters
 from snellen.engine.journal import CallRow, Journal, now
 from snellen.engine.pacing import (
     Budget,
@@ -74,8 +74,10 @@ class Scheduler:
         cache: ResponseCache | None = None,
         options: DriveOptions | None = None,
         on_result: OnResult | None = None,
+        counters: Counters | None = None,
     ) -> None:
-        self.meter = Meter(roles={role: RoleMeter() for role in bindings})
+        self.counters = Counters() if counters is None else counters
+        self.counters.roles = {role: RoleCounters() for role in bindings}
         self.error: SnellenError | None = None
         # How many calls of a role failed for good in each way, and what the first of them was told.
         self.failures: dict[tuple[str, str], tuple[int, str]] = {}
@@ -105,21 +107,23 @@ class Scheduler:
 
     async def drive(self, work: Iterable[Work]) -> None:
         """Drives all flows to their end, or until something stops the run."""
-        await self.drive_in_turn([work])
+        await self.drive_batches([work])
 
-    async def drive_in_turn(self, lots: Iterable[Iterable[Work]]) -> None:
-        """Drives lots of flows, each lot to its end before the next is looked at.
+    async def drive_batches(self, batches: Iterable[Iterable[Work]]) -> None:
+        """Drive batches of flows, one batch after another.
 
         A stop is not raised: `error` and `interrupted` say what it was, and every call that was
         in flight has been stored by then. A defect, in a flow or here, is raised.
         """
-        self.meter.started_at = time.monotonic()
+        self.counters.started_at = time.monotonic()
         self._count_money_spent()
         self._driving = True
         flusher = asyncio.create_task(self._flush_regularly())
         try:
-            for work in lots:
+            for work in () if self._stopping else batches:
                 await self._drain(work)
+                if self._stopping:  # a later batch may be made of rows that are missing
+                    break
             self.completed = not self._stopping
         finally:
             self._stopping, self._driving = True, False
@@ -131,7 +135,7 @@ class Scheduler:
 
     async def _drain(self, work: Iterable[Work]) -> None:
         await self._feed(iter(work))
-        while self._live and not (self._stopping and not self.meter.in_flight):
+        while self._live and not (self._stopping and not self.counters.in_flight):
             self._idle.clear()
             await self._idle.wait()
 
@@ -203,7 +207,7 @@ class Scheduler:
             self._deliver(node.parent, node.slot, result)
             return
         self._live -= 1
-        self.meter.flows_done += 1
+        self.counters.flows_done += 1
         self._room.set()
         if not self._live:
             self._idle.set()
@@ -244,10 +248,10 @@ class Scheduler:
         if row.key != key:
             self._stop(stop_reasons.changed(row))
             return True
-        meter = self.meter.roles[request.role]
-        meter.replayed += 1
+        counters = self.counters.roles[request.role]
+        counters.replayed += 1
         if not row.cached:
-            meter.count(row.reply, self._cost(request.role, row.reply))
+            counters.count(row.reply, self._cost(request.role, row.reply))
         self._streaks[request.role].broken()
         self._deliver(node, slot, row.reply)
         return True
@@ -259,7 +263,7 @@ class Scheduler:
         reply = self._cache.get(cache_key(binding.endpoint.url, key))
         if reply is None:
             return False
-        self.meter.roles[request.role].cached += 1
+        self.counters.roles[request.role].cached += 1
         self._store(_row(node, request, key, reply, cached=True))
         self._deliver(node, slot, reply)
         return True
@@ -327,7 +331,7 @@ class Scheduler:
         if self._budget.reserve(worst):
             job.reserved = worst
             return True
-        if not self.meter.in_flight:
+        if not self.counters.in_flight:
             self._stop(stop_reasons.out_of_money(self._budget))
         return False
 
@@ -337,19 +341,19 @@ class Scheduler:
             lane.requests.take(at)
             lane.tokens.take(at, estimate_tokens(job.request))
         lane.in_flight += 1
-        self.meter.in_flight += 1
-        self.meter.pending[id(job)] = (at, job.node.item)
+        self.counters.in_flight += 1
+        self.counters.pending[id(job)] = (at, job.node.item)
         self._prepared_bytes += job.n_bytes
         job.tries += 1
-        self.meter.roles[job.request.role].tries += 1
+        self.counters.roles[job.request.role].tries += 1
         if job.leads:
             self._later(LEAD_S, self._release, lane, job.leads)
 
     def _leave(self, lane: Lane, job: Job) -> None:
         lane.in_flight -= 1
-        self.meter.in_flight -= 1
+        self.counters.in_flight -= 1
         self._prepared_bytes -= job.n_bytes
-        del self.meter.pending[id(job)]
+        del self.counters.pending[id(job)]
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -436,7 +440,7 @@ class Scheduler:
         role = job.request.role
         if isinstance(answer, Reply):
             cost = self._cost(role, answer)
-            self.meter.roles[role].count(answer, cost)
+            self.counters.roles[role].count(answer, cost)
             self._budget.settle(job.reserved, cost)
         else:
             charged = answer.kind in MAYBE_CHARGED and answer.was_sent
@@ -458,7 +462,7 @@ class Scheduler:
             return False
         if self._stopping:
             return True  # neither tried again nor failed: the next start makes this call
-        self.meter.roles[job.request.role].retries += 1
+        self.counters.roles[job.request.role].retries += 1
         wait = 0.0 if is_free else backoff_s(failure, tries=tries, rng=self._rng)
         self._later(wait, self._requeue, lane, job)
         return True
@@ -470,15 +474,15 @@ class Scheduler:
 
     def _finish(self, job: Job, answer: Answer) -> None:
         request = job.request
-        meter = self.meter.roles[request.role]
-        meter.done += 1
+        counters = self.counters.roles[request.role]
+        counters.done += 1
         self._store(_row(job.node, request, job.key, answer, tries=job.tries))
         if isinstance(answer, Reply):
             self._streaks[request.role].broken()
             if self._cache is not None and job.binding.cacheable and _may_be_cached(job, answer):
                 self._cache.put(cache_key(job.binding.endpoint.url, job.key), answer)
         else:
-            meter.failed += 1
+            counters.failed += 1
             self._note_failure(job, answer)
         self._deliver(job.node, job.slot, answer)
 

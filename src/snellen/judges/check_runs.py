@@ -6,12 +6,13 @@ Each protocol is a run folder of its own below the check's, so that an interrupt
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import snellen
+from snellen.engine.job import Display
 from snellen.engine.journal import now
 from snellen.errors import DataError
 from snellen.judges.check import (
@@ -63,11 +64,11 @@ class Stopped:
 
 
 async def check_judge(
-    request: RunRequest, wish: CheckWish, *, progress: Any = None
+    request: RunRequest, wish: CheckWish, *, progress: Callable[[str], Display] | None = None
 ) -> JudgeCheck | Stopped:
     """The measured errors of the judge that a request names; also written to `wish.out`.
 
-    `progress` makes a progress display from a name and a number of items; None shows nothing.
+    `progress` makes a progress display from a name; None shows nothing.
 
     Raises:
         DataError: the benchmark has no structured facts.
@@ -112,15 +113,18 @@ class _Trial:
 
 
 async def _try(
-    request: RunRequest, wish: CheckWish, made: Material, *, progress: Any
+    request: RunRequest,
+    wish: CheckWish,
+    made: Material,
+    *,
+    progress: Callable[[str], Display] | None,
 ) -> _Trial | Finished:
     protocol = made.benchmark.protocol
     runs: list[Run] = []
     seconds, calls = 0.0, 0
     for suffix in _variants(protocol):
         plan = _plan(request, wish, made, suffix=suffix)
-        n = len(plan.benchmark.items) * plan.repeats
-        shown = progress and progress(f"{protocol}{suffix}", n)
+        shown = progress and progress(f"{protocol}{suffix}")
         started = time.monotonic()
         finished = await execute(plan, progress=shown)
         seconds += time.monotonic() - started

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snellen.engine.journal import Journal
-from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
-from snellen.errors import DataError, UsageError
+from snellen.engine.job import Batch, Display, Job, Work, drive
+from snellen.engine.queues import Binding
+from snellen.engine.scheduler import DriveOptions
+from snellen.errors import DataError
 from snellen.flows import Flow, ask_until, failed_reason
 from snellen.records import Item, Message, Reply, ReplyRow, Request
 from snellen.replies import UnreadableError
@@ -68,12 +69,19 @@ def parse_rating(reply: Reply) -> int:
     return int(number)
 
 
-def rate_reply(item: Item, row: ReplyRow) -> Flow[tuple[str, int, int | None]]:
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """The rating of one reply, 1 to 10; None where there is none."""
+
+    value: int | None
+
+
+def rate_reply(item: Item, row: ReplyRow) -> Flow[Rating]:
     """One reply's rating against the golden caption; a blank reply gets the lowest unasked."""
     if failed_reason(row) is not None:
-        return item.id, row.repeat, None
+        return Rating(None)
     if row.status != "ok":
-        return item.id, row.repeat, LOWEST
+        return Rating(LOWEST)
     text = bundled("scalar_judge").fill(
         reference=fence(item.reference), caption=fence(row.reply or "")
     )
@@ -81,7 +89,7 @@ def rate_reply(item: Item, row: ReplyRow) -> Flow[tuple[str, int, int | None]]:
     asked = yield from ask_until(
         request, parse_rating, remind=bundled("remind_rating").text, schema=RATING_SCHEMA
     )
-    return item.id, row.repeat, asked.value
+    return Rating(asked.value)
 
 
 async def rate_run(
@@ -89,13 +97,14 @@ async def rate_run(
     judge: Binding,
     *,
     cache: ResponseCache | None = None,
-    drive: DriveOptions | None = None,
+    options: DriveOptions | None = None,
+    progress: Display | None = None,
 ) -> Ratings:
     """Rates all replies of a run; calls are kept below the run's folder, so that it resumes.
 
     Raises:
         DataError: the benchmark has no golden captions.
-        EndpointError: the judge failed for good.
+        SnellenError: the judge failed for good, or Ctrl-C ended the rating.
     """
     if not any(item.reference for item in run.items):
         raise DataError(
@@ -104,24 +113,24 @@ async def rate_run(
         )
     found: dict[tuple[str, int], int | None] = {}
 
-    def keep(item: str, repeat: int, result: object) -> None:
-        if isinstance(result, tuple):
-            found[item, repeat] = result[2]
+    def keep(item: str, repeat: int, rating: Rating) -> None:
+        found[item, repeat] = rating.value
 
-    safe = re.sub(r"[^\w.-]", "_", judge.endpoint.name)
-    with Journal(run.folder / f"scalar-{safe}") as journal:
-        scheduler = Scheduler(
-            {"judge": judge}, journal=journal, cache=cache, options=drive, on_result=keep
-        )
-        await scheduler.drive(_work(run))
-    if scheduler.error is not None:
-        raise scheduler.error
-    if scheduler.interrupted:
-        raise UsageError("interrupted", hint="the same command goes on where it stopped")
+    name = re.sub(r"[^\w.-]", "_", judge.endpoint.name)
+    job = Job(
+        {"judge": judge},
+        [Batch(_work(run), n_items=len(run.replies))],
+        folder=run.folder / f"scalar-{name}",
+        sinks={Rating: keep},
+        cache=cache,
+        options=options or DriveOptions(),
+        progress=progress,
+    )
+    (await drive(job)).check()
     return Ratings(found)
 
 
-def _work(run: Run) -> Iterator[tuple[str, int, Flow[tuple[str, int, int | None]]]]:
+def _work(run: Run) -> Iterator[Work]:
     for item in run.items:
         for repeat in range(run.spec.repeats):
             row = run.replies.get((item.id, repeat))

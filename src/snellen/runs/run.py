@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snellen import tokens
-from snellen.engine.counters import Meter
+from snellen.engine.counters import Counters
+from snellen.engine.job import Batch, Display, Ended, Job, Sink, Work, drive
 from snellen.engine.journal import AppendFile, Journal, now, read_rows
-from snellen.engine.preflight import look_ahead
-from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
+from snellen.engine.queues import Binding
+from snellen.engine.scheduler import DriveOptions
 from snellen.engine.signals import interruptible
-from snellen.errors import INTERRUPTED, EndpointError, RunFolderError, SnellenError
+from snellen.errors import RunFolderError, SnellenError
 from snellen.flows import Flow, match_given
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, flow
@@ -97,26 +98,22 @@ class Projector:
         self._reply_file = AppendFile(folder / "replies.jsonl")
         self._verdict_file = AppendFile(folder / "verdicts.jsonl")
         self.torn = self._reply_file.torn + self._verdict_file.torn
-        self.meter = Meter()
+        self.counters = Counters()
         self._pool = ThreadPoolExecutor(1)
         self._tokenizer: Future[Any] = self._pool.submit(tokens.load)
         self._waiting: list[ReplyRow] = []
         self._flush_is_planned = False
 
-    def __call__(self, item: str, repeat: int, result: Any) -> None:
-        """Takes what a flow or a child flow ended with."""
-        if isinstance(result, ReplyRow):
-            self._reply(result)
-        elif isinstance(result, Verdict):
-            self._verdict(result)
-        elif isinstance(result, Outcome):
-            for verdict in result.verdicts:
-                self._verdict(verdict)
-        elif isinstance(result, list):
-            for entry in result:
-                self(item, repeat, entry)
+    @property
+    def sinks(self) -> Mapping[type, Sink]:
+        """Who takes which rows of flows and child flows."""
+        return {ReplyRow: self._reply, Verdict: self._verdict, Outcome: self._outcome}
 
-    def _reply(self, row: ReplyRow) -> None:
+    def _outcome(self, item: str, repeat: int, outcome: Outcome) -> None:
+        for verdict in outcome.verdicts:
+            self._verdict(item, repeat, verdict)
+
+    def _reply(self, _item: str, _repeat: int, row: ReplyRow) -> None:
         self._waiting.append(row)
         if self._tokenizer.done():
             self._write_waiting()
@@ -131,13 +128,13 @@ class Projector:
                 self.replies[key] = counted
                 self._reply_file.append(counted)
 
-    def _verdict(self, verdict: Verdict) -> None:
+    def _verdict(self, _item: str, _repeat: int, verdict: Verdict) -> None:
         key = (verdict.id, verdict.repeat, verdict.probe_id)
         known = self.verdicts.get(key)
         if known is verdict:  # a child flow gave it before
             return
         self.verdicts[key] = verdict
-        self.meter.probes_done += 1
+        self.counters.probes_done += 1
         if known != verdict:
             self._verdict_file.hold(verdict)
             self._flush_soon()
@@ -303,15 +300,13 @@ def _harmless(stored: RunSpec, wanted: RunSpec) -> Iterator[str]:
         yield f"begun with snellen {last}: replies are kept, verdicts are read anew"
 
 
-async def execute(plan: Plan, *, progress: Any = None) -> Finished:
+async def execute(plan: Plan, *, progress: Display | None = None) -> Finished:
     """Runs a plan to its end and writes the folder of the contract; on the same folder, resumes.
 
     Raises:
         RunFolderError: the folder is in use, cannot be written, or holds another run.
     """
     async with contextlib.AsyncExitStack() as stack:
-        for binding in plan.bindings.values():
-            stack.push_async_callback(binding.caller.close)
         if plan.cache is not None:
             stack.callback(plan.cache.close)
         unmatched = match_given(plan.benchmark.items, plan.options.given)
@@ -321,29 +316,21 @@ async def execute(plan: Plan, *, progress: Any = None) -> Finished:
             write_json(plan.out / "run.json", spec)
             _write_items(plan.benchmark.items, plan.out / "items.jsonl")
             projector = Projector(plan.out)
-        scheduler = Scheduler(
-            plan.bindings,
-            journal=journal,
-            cache=plan.cache,
-            options=plan.drive,
-            on_result=projector,
-        )
-        projector.meter = scheduler.meter
-        scheduler.meter.probes = plan.repeats * sum(len(i.probes) for i in plan.benchmark.items)
-        with interruptible(scheduler.interrupt):
-            notices += unmatched + _letter_notices(plan.benchmark.items)
-            notices += _torn_notices(journal.torn + projector.torn)
-            if not journal.n_stored:
-                notices += await look_ahead(plan.bindings, scheduler)
+        notices += unmatched + _letter_notices(plan.benchmark.items)
+        notices += _torn_notices(journal.torn + projector.torn)
+        job = replace(job_of(plan), sinks=projector.sinks, progress=progress)
+        with interruptible(lambda: None):  # from here on a signal must not cost the summary
             try:
-                await _drive(plan, scheduler, progress=progress)
+                ended = await drive(job, journal=journal, counters=projector.counters)
             finally:
                 projector.close()
-            if plan.cache is not None:
-                plan.cache.close()
-                notices += (plan.cache.trouble,) if plan.cache.trouble else ()
             with _writing(plan.out):
-                return _finish(plan, spec, projector, scheduler, notices)
+                return _finish(plan, spec, projector, ended, notices)
+
+
+def job_of(plan: Plan) -> Job:
+    """The calls of a plan as a job, without anybody who takes its rows."""
+    return Job(plan.bindings, phases(plan), plan.out, cache=plan.cache, options=plan.drive)
 
 
 def _letter_notices(items: Sequence[Item]) -> tuple[str, ...]:
@@ -385,41 +372,29 @@ def _write_items(items: Sequence[Item], path: Path) -> None:
     part.replace(path)
 
 
-async def _drive(plan: Plan, scheduler: Scheduler, *, progress: Any) -> None:
-    watch = progress.watch(scheduler.meter) if progress is not None else None
-    try:
-        await scheduler.drive_in_turn(_counted(plan, scheduler))
-    finally:
-        if watch is not None:
-            await watch.stop()
+def phases(plan: Plan) -> Iterator[Batch]:
+    """The batches of a plan.
 
-
-def _counted(plan: Plan, scheduler: Scheduler) -> Iterator[Iterator[tuple[str, int, Flow[Any]]]]:
-    """The lots of a plan; progress counts the items of each anew."""
-    for phase in phases(plan):
-        scheduler.meter.flows_done = 0
-        yield phase
-
-
-def phases(plan: Plan) -> Iterator[Iterator[tuple[str, int, Flow[Any]]]]:
-    """The flows that are driven one lot after the other.
-
-    There is one lot, unless captions are swapped: then all of them are needed before any is read.
+    There is one, unless captions are swapped: then all of them are needed before any is read.
     """
-    if not is_swapped(plan.options):
-        yield work(plan)
-        return
     items = plan.benchmark.items
+    n_items = plan.repeats * len(items)
+    n_probes = plan.repeats * sum(len(item.probes) for item in items)
+    if not is_swapped(plan.options):
+        yield Batch(work(plan), "", n_items, n_probes)
+        return
     rows = plan.options.given
     if rows is None:
         gathered: dict[tuple[str, int], ReplyRow] = {}
-        yield gather(items, plan.options, repeats=plan.repeats, into=gathered)
+        yield Batch(
+            gather(items, plan.options, repeats=plan.repeats, into=gathered), "captions", n_items
+        )
         rows = gathered
     options = swapped_options(plan.options, items, rows, seed=plan.seed)
-    yield work(replace(plan, options=options))
+    yield Batch(work(replace(plan, options=options)), "", n_items, n_probes)
 
 
-def work(plan: Plan) -> Iterator[tuple[str, int, Flow[Outcome]]]:
+def work(plan: Plan) -> Iterator[Work]:
     """The flows of a plan, in the order of the data, each item's repeats together."""
     for item in plan.benchmark.items:
         for repeat in range(plan.repeats):
@@ -439,32 +414,21 @@ def _finish(
     plan: Plan,
     spec: RunSpec,
     projector: Projector,
-    scheduler: Scheduler,
+    ended: Ended,
     notices: tuple[str, ...],
 ) -> Finished:
     run = Run(
         plan.out, spec, plan.benchmark.items, projector.replies, projector.verdicts, summary=None
     )
-    complete = scheduler.error is None and scheduler.completed
+    complete = ended.error is None and ended.completed
     status = "complete" if complete else "incomplete"
-    summary = summarise(run, status=status, meter=scheduler.meter)
+    summary = summarise(run, status=status, counters=ended.counters)
     write_json(plan.out / "summary.json", summary)
-    code = exit_code(summary, scheduler, max_unscored=plan.max_unscored)
-    notices += _failure_notices(scheduler)
+    code = exit_code(summary, ended, max_unscored=plan.max_unscored)
+    notices += ended.notices + ended.failure_notices()
     notices += _language_notices(summary.counts.unscored_by_reason.get("judge_language", 0))
     run = replace(run, summary=summary)
-    return Finished(plan.out, summary, code, scheduler.error, notices, run)
-
-
-def _failure_notices(scheduler: Scheduler) -> tuple[str, ...]:
-    """Why calls failed, in the server's words; what stopped the run is said elsewhere."""
-    error = scheduler.error
-    told = error.kind if isinstance(error, EndpointError) else ""
-    return tuple(
-        f"{count} {role} call{'s' * (count > 1)} failed ({kind}), the first with: {said}"
-        for (role, kind), (count, said) in scheduler.failures.items()
-        if kind not in (told, "language")
-    )
+    return Finished(plan.out, summary, code, ended.error, notices, run)
 
 
 def _language_notices(n_probes: int) -> tuple[str, ...]:
@@ -476,20 +440,10 @@ def _language_notices(n_probes: int) -> tuple[str, ...]:
     )
 
 
-def exit_code(summary: Summary, scheduler: Scheduler, *, max_unscored: float) -> int:
+def exit_code(summary: Summary, ended: Ended, *, max_unscored: float) -> int:
     """0 done; 1 hopeless before any verdict; 3 too much unscored or stopped later; 130 Ctrl-C."""
-    if scheduler.interrupted and not scheduler.completed:
-        return INTERRUPTED
-    error = scheduler.error
-    if error is not None:
-        hopeless = isinstance(error, EndpointError) and error.kind in {
-            "auth",
-            "quota",
-            "unknown_model",
-        }
-        if not isinstance(error, EndpointError):
-            return error.exit_code
-        return 1 if hopeless and not summary.counts.scored else 3
-    probes = summary.counts.probes
-    share = summary.counts.unscored / probes if probes else 0.0
-    return 3 if share > max_unscored else 0
+    counts = summary.counts
+    code = ended.exit_code(has_results=counts.scored > 0)
+    if code or ended.error is not None or not counts.probes:
+        return code
+    return 3 if counts.unscored / counts.probes > max_unscored else 0

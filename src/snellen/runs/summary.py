@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from snellen.engine.counters import Meter, RoleMeter
+from snellen.engine.counters import Counters, RoleCounters
 from snellen.metrics import Array, Formula, ProbeTable, Tally, group_masks
 from snellen.protocols.direct import consistency
 from snellen.records import Item, Verdict
@@ -23,8 +23,8 @@ RESAMPLES = 10_000
 BREAKDOWN_RESAMPLES = stats.LEAST_RESAMPLES
 
 
-def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
-    """The summary of a run as it stands, from its verdicts alone; usage from the meter."""
+def summarise(run: Run, *, status: str, counters: Counters | None = None) -> Summary:
+    """The summary of a run as it stands, from its verdicts alone; usage from the counters."""
     table = run.table()
     fidelity = run.spec.judge.fidelity
     tally = run.protocol.tally(table, run.replies)
@@ -41,7 +41,7 @@ def summarise(run: Run, *, status: str, meter: Meter | None = None) -> Summary:
             tally, fidelity=fidelity, any_scored=_any_scored(table), n_items=_n_items(table)
         ),
         by=by,
-        usage=usage_of(meter),
+        usage=usage_of(counters),
         group_counts=group_counts,
         extra=extra,
         notes=_notes(run, tally, extra),
@@ -174,9 +174,9 @@ def _breakdowns(
     return by, counts
 
 
-def usage_of(meter: Meter | None) -> dict[str, Any]:
+def usage_of(counters: Counters | None) -> dict[str, Any]:
     """Tokens, calls and cost by role; an unknown cost is None, never 0."""
-    roles = {} if meter is None else meter.roles
+    roles = {} if counters is None else counters.roles
     usage: dict[str, Any] = {role: _role_usage(m) for role, m in roles.items()}
     usage.setdefault("model", {})
     usage.setdefault("judge", {})
@@ -186,9 +186,9 @@ def usage_of(meter: Meter | None) -> dict[str, Any]:
     return usage
 
 
-def _role_usage(meter: RoleMeter) -> dict[str, Any]:
-    entry = {k: v for k, v in asdict(meter).items() if k not in {"cost_usd", "unknown_cost"}}
-    entry["cost_usd"] = None if meter.unknown_cost else meter.cost_usd
+def _role_usage(counters: RoleCounters) -> dict[str, Any]:
+    entry = {k: v for k, v in asdict(counters).items() if k not in {"cost_usd", "unknown_cost"}}
+    entry["cost_usd"] = None if counters.unknown_cost else counters.cost_usd
     return entry
 
 
