@@ -161,7 +161,7 @@ def run_build(request: BuildRequest, words: dict[str, Any]) -> int:
     from snellen.cli.run import resume_command
     from snellen.construction.build import build
 
-    progress = None if words["quiet"] else Progress(request.pipeline.kind, 0)
+    progress = None if words["quiet"] else Progress(request.pipeline.kind).show
     try:
         built = asyncio.run(build(request, progress=progress))
     except KeyboardInterrupt:  # before the first call, or after the last

@@ -17,20 +17,16 @@ from snellen.construction.config import BuildConfig
 from snellen.construction.files import BuildRecord, Finished, Session, StageRecord
 from snellen.construction.roles import Cast, Player, cast, check_prices
 from snellen.construction.stages import Context, Pipeline, Stage
+from snellen.engine.job import Batch, Display, Ended, Job, Work, drive
 from snellen.engine.journal import CallRow, Journal, now, read_rows
 from snellen.engine.pacing import cost_usd
-from snellen.engine.preflight import look_ahead
-from snellen.engine.scheduler import DriveOptions, Scheduler
-from snellen.engine.signals import interruptible
-from snellen.errors import INTERRUPTED, EndpointError, RunFolderError, SnellenError, UsageError
-from snellen.flows import Flow
+from snellen.engine.scheduler import DriveOptions
+from snellen.errors import RunFolderError, SnellenError, UsageError
 from snellen.keys import digest_of
 from snellen.templates import bundled
 from snellen.version import __version__
 
 DEFAULT_MAX_UNSCORED = 0.05
-
-Work = tuple[str, int, Flow[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +105,7 @@ def chosen_stages(request: BuildRequest) -> tuple[Stage, ...]:
     return stages[: request.pipeline.number(request.until)] if request.until else stages
 
 
-async def build(request: BuildRequest, *, progress: Any = None) -> Built:
+async def build(request: BuildRequest, *, progress: Display | None = None) -> Built:
     """Runs the stages that are asked for; what was done at an earlier start is not done again.
 
     Raises:
@@ -118,8 +114,6 @@ async def build(request: BuildRequest, *, progress: Any = None) -> Built:
     """
     cast_ = cast_of(request)
     async with contextlib.AsyncExitStack() as stack:
-        for binding in cast_.bindings.values():
-            stack.push_async_callback(binding.caller.close)
         if request.max_cost_usd is not None:
             check_prices(cast_)
         _check_kind(request)
@@ -132,23 +126,15 @@ async def build(request: BuildRequest, *, progress: Any = None) -> Built:
                 f"{request.out} cannot be written: {error.strerror}", hint="choose another --out"
             ) from error
         _write_record(request, cast_)
-        scheduler = Scheduler(
+        job = Job(
             cast_.bindings,
-            journal=journal,
+            driver.batches(),
+            sinks={Made: driver.take},
             options=DriveOptions(max_cost_usd=request.max_cost_usd, seed=request.config.seed),
-            on_result=driver.take,
+            progress=progress,
+            preflight=driver.asks_anybody,
         )
-        notices: tuple[str, ...] = ()
-        with interruptible(scheduler.interrupt):
-            if not journal.n_stored and driver.asks_anybody:
-                notices = await look_ahead(cast_.bindings, scheduler)
-            watch = progress.watch(scheduler.meter) if progress is not None else None
-            try:
-                await scheduler.drive_in_turn(driver.batches(scheduler))
-            finally:
-                if watch is not None:
-                    await watch.stop()
-        return driver.ended(scheduler, notices)
+        return driver.built(await drive(job, journal=journal))
 
 
 def _check_kind(request: BuildRequest) -> None:
@@ -186,7 +172,7 @@ class _Driver:
         """Whether a chosen stage needs a model."""
         return any(stage.roles(self.context) for stage in self.stages)
 
-    def batches(self, scheduler: Scheduler) -> Iterator[Iterator[Work]]:
+    def batches(self) -> Iterator[Batch]:
         """The work of each stage; a batch is driven to its end before the next is made."""
         for stage in self.stages:
             if self.waits:
@@ -196,8 +182,8 @@ class _Driver:
             if stage is self.request.pipeline.stages[0]:
                 _note_source(self.request.out, units)
             self._open(stage, units)
-            scheduler.meter.flows_done = 0
-            yield self._work(stage, units)
+            n_items = len(units) - len(self._done) if stage.work is not None else 0
+            yield Batch(self._work(stage, units), stage.name, n_items)
             if stage.work is not None and len(self._done) < len(units):
                 return  # something stopped the calls
             self._settle(stage, units, seconds=time.monotonic() - started)
@@ -229,10 +215,8 @@ class _Driver:
         for unit, address in todo:
             yield address, 0, stage.work(self.context, unit.payload)
 
-    def take(self, address: str, _repeat: int, result: Any) -> None:
+    def take(self, address: str, _repeat: int, result: Made) -> None:
         """Keeps what a unit's flow ended with; units whose call failed are asked again later."""
-        if not isinstance(result, Made):
-            return
         unit_id, key = self._keys[address]
         self._done[unit_id] = result
         if not result.failure and self._finished is not None:
@@ -305,28 +289,17 @@ class _Driver:
             self._finished.close()
             self._finished = None
 
-    def ended(self, scheduler: Scheduler, notices: tuple[str, ...]) -> Built:
+    def built(self, ended: Ended) -> Built:
         """How it all ended."""
-        told = tuple(
-            f"{count} calls of {role} failed ({kind}), the first with: {said}"
-            for (role, kind), (count, said) in scheduler.failures.items()
+        answered = sum(
+            counters.done - counters.failed for counters in ended.counters.roles.values()
         )
-        code = self._exit_code(scheduler)
-        return Built(
-            self.request.out, self.funnel(), code, self.waits, scheduler.error, notices + told
-        )
-
-    def _exit_code(self, scheduler: Scheduler) -> int:
-        if scheduler.interrupted and not scheduler.completed:
-            return INTERRUPTED
-        error = scheduler.error
-        if error is not None:
-            if not isinstance(error, EndpointError):
-                return error.exit_code
-            answered = sum(meter.done - meter.failed for meter in scheduler.meter.roles.values())
-            return 3 if answered else 1
+        code = ended.exit_code(has_results=answered > 0)
         share = self.unanswered / self.asked if self.asked else 0.0
-        return 3 if share > self.request.max_unscored else 0
+        if not code and ended.error is None and share > self.request.max_unscored:
+            code = 3
+        notices = ended.notices + ended.failure_notices()
+        return Built(self.request.out, self.funnel(), code, self.waits, ended.error, notices)
 
 
 def stage_basis(stage: Stage, context: Context, cast_: Cast) -> list[Any]:
