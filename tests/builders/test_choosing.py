@@ -23,6 +23,7 @@ from snellen.builders.taxonomy import coverage, match, matches_in, sample_by_dom
 from snellen.errors import DataError
 from snellen.flows import run_by_hand
 from snellen.records import Image, Reply, Request
+from snellen.replies import UnreadableError
 
 TAXONOMY = {"Sports": ("Apparel", "Ball Sports"), "Shopping": ("Apparel", "Toys"), "Books": ()}
 IMAGE = Image("a.png", "0" * 64, "a.png")
@@ -73,14 +74,14 @@ def test_no_sure_label_is_a_reason() -> None:
     ("text", "complaint"),
     [
         ('{"labels": [{"label": "Opera", "confidence": 1}]}', "'Opera' is not in the list"),
-        ('{"labels": [{"label": "Sports", "confidence": 3}]}', "not from 0 to 1"),
-        ('{"labels": ["Sports"]}', "another form"),
-        ("Sports", "not JSON"),
+        ('{"labels": [{"label": "Sports", "confidence": 3}]}', "not 0 to 1"),
+        ('{"labels": ["Sports"]}', "Expected `object`"),
+        ("Sports", "malformed"),
     ],
 )
 def test_replies_of_a_matcher_are_read_strictly(text: str, complaint: str) -> None:
     """A label outside the list, a confidence beyond 1 and another form are complaints."""
-    with pytest.raises(DataError, match=complaint):
+    with pytest.raises(UnreadableError, match=complaint):
         matches_in(Reply(text), tuple(TAXONOMY))
 
 

@@ -20,9 +20,10 @@ from snellen.builders.describing import (
 from snellen.builders.options import DescribeOptions
 from snellen.builders.rows import PictureRow, RegionRow, Shot
 from snellen.builders.steps import Made
-from snellen.errors import DataError, SettingsError
+from snellen.errors import SettingsError
 from snellen.flows import run_by_hand
 from snellen.records import Reply, Request
+from snellen.replies import UnreadableError
 
 SHOT = Shot("a.png", "0" * 64)
 PICTURE = PictureRow(id="p", name="a.png", file=SHOT, width=1080, height=1920)
@@ -96,7 +97,7 @@ def test_a_wrong_field_is_named_in_the_next_ask(
     for name in path[:-1]:
         inner = inner[name]
     inner[path[-1]] = value
-    with pytest.raises(DataError, match=complaint):
+    with pytest.raises(UnreadableError, match=complaint):
         metadata_in(Reply(json.dumps(found)))
     asked: list[Request] = []
 

@@ -20,9 +20,9 @@ from snellen.builders.questioning import (
     write_questions,
 )
 from snellen.builders.rows import DescribedRow, PictureRow, RegionRow, Shot
-from snellen.errors import DataError
 from snellen.flows import run_by_hand
 from snellen.records import CallFailure, Reply, Request
+from snellen.replies import UnreadableError
 
 GOOD: dict[str, Any] = {
     "category": "B. Attributes",
@@ -182,11 +182,11 @@ def test_one_malformed_entry_does_not_cost_the_others() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Sorry.", '{"qas": []}', '{"questions": 1}', '{"qas": [{"question"', "[1]", "{} {}"],
+    ["", "Sorry.", '{"qas": []}', '{"questions": 1}', '{"qas": [{"question"', "[1]", "[] []"],
 )
 def test_replies_without_a_question_are_unreadable(text: str) -> None:
     """Blank, prose, cut off, of another form, or two values: asked again, then rejected."""
-    with pytest.raises(DataError):
+    with pytest.raises(UnreadableError):
         questions_in(Reply(text))
     made = written(text)
     assert [gone.reason for gone in made.rejected] == ["unreadable"]
@@ -195,16 +195,17 @@ def test_replies_without_a_question_are_unreadable(text: str) -> None:
 
 
 def test_a_reply_cut_by_its_limit_is_asked_again() -> None:
-    """What a token limit ended is not taken, though its form be whole."""
+    """Half an object is asked for again, with what was wrong at the end."""
     asked: list[Request] = []
 
     def answer(request: Request) -> Reply:
         asked.append(request)
-        return Reply(reply(GOOD), finish_reason="length" if len(asked) < 2 else "stop")
+        whole = reply(GOOD)
+        return Reply(whole[:90], finish_reason="length") if len(asked) < 2 else Reply(whole)
 
     flow = write_questions(subject(), role="w", generator="g", options=QuestionOptions(), seed=0)
     assert len(run_by_hand(flow, answer).rows) == 1
-    assert "cut off" in str(asked[1].messages[-1].parts[-1])
+    assert "could not be used" in str(asked[1].messages[-1].parts[-1])
 
 
 def test_a_failed_call_is_no_result() -> None:

@@ -165,7 +165,7 @@ def test_a_describer_that_writes_prose_is_asked_again_and_its_regions_rejected(
     record = built.funnel[-1]
     assert (record.kept, record.reasons) == (0, {"unreadable": record.entered})
     assert len(asked) == 3 * record.entered
-    assert "it is not JSON" in asked[-1]
+    assert "JSON is malformed" in asked[-1]
     assert built.exit_code == 3
     rejected = read_rejected(tmp_path / "out")[-1]
     assert rejected.detail["reply"] == "What a lovely view."

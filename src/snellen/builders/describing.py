@@ -14,12 +14,12 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from snellen.builders.options import DescribeOptions
-from snellen.builders.replying import json_in
 from snellen.builders.rows import DescribedRow, PictureRow, RegionRow
-from snellen.builders.steps import Made, ask_for, asked_again, undone
-from snellen.errors import DataError, SettingsError
-from snellen.flows import Flow
+from snellen.builders.steps import Made, asked_again, undone
+from snellen.errors import SettingsError
+from snellen.flows import Flow, ask_until
 from snellen.records import Message, Reply, Request
+from snellen.replies import UnreadableError, json_reply
 from snellen.templates import bundled
 
 PROMPT = "build_describe"
@@ -135,18 +135,18 @@ class Metadata(Struct, frozen=True):
     physical_composition: Composition | UnsetType | None = UNSET
 
 
+_parse = json_reply(Metadata)
+
+
 def metadata_in(reply: Reply) -> Metadata:
     """The metadata that a describer's reply holds.
 
     Raises:
-        DataError: it is no JSON, or a field is missing or of another type, which is named.
+        UnreadableError: it is no JSON, or a field is missing or of another type, which is named.
     """
-    try:
-        found = msgspec.convert(json_in(reply.text), Metadata)
-    except msgspec.ValidationError as error:
-        raise DataError(f"the object has another form: {error}") from error
+    found = _parse(reply)
     if not found.detailed_appearance.key_identifying_feature.strip():
-        raise DataError("`key_identifying_feature` is blank")
+        raise UnreadableError("blank_feature", "`key_identifying_feature` is blank")
     return found
 
 
@@ -156,10 +156,10 @@ def describe(
     """One call a region: the picture and the view of the region, into typed metadata."""
     parts = (picture.file.image(picture.name), region.view.image(region.id))
     request = Request(role, (Message("user", (*parts, bundled(PROMPT).text)),), "describe")
-    answered = yield from ask_for(request, metadata_in, reasks=options.reasks)
-    if answered.reason:
-        return undone(answered, region.id, made_from=(region.id,))
-    found: Metadata = answered.value
+    asked = yield from ask_until(request, metadata_in, reasks=options.reasks)
+    if asked.value is None:
+        return undone(asked, region.id, made_from=(region.id,))
+    found: Metadata = asked.value
     placed = place(
         found.spatial_and_localization.bounding_box,
         region.bbox,
@@ -180,7 +180,7 @@ def describe(
         box_overlap=placed.overlap,
         flags=placed.flags,
     )
-    return Made((row,), counts=dict(asked_again(answered)))
+    return Made((row,), counts=asked_again(asked))
 
 
 @dataclass(frozen=True, slots=True)

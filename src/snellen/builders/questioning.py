@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,12 @@ import msgspec
 
 from snellen.builders.describing import plain_text
 from snellen.builders.options import QuestionOptions
-from snellen.builders.replying import json_in
 from snellen.builders.rows import DescribedRow, PictureRow, QuestionRow, RegionRow
-from snellen.builders.steps import Made, Rejected, ask_for, asked_again, undone
-from snellen.errors import DataError
-from snellen.flows import Flow
+from snellen.builders.steps import Made, Rejected, asked_again, undone
+from snellen.flows import Asked, Flow, ask_until
 from snellen.keys import rng_for
 from snellen.records import Message, Reply, Request
+from snellen.replies import UnreadableError, json_reply
 from snellen.schemas import CATEGORIES, LETTERS
 from snellen.templates import bundled
 
@@ -46,18 +45,27 @@ class Written:
     object_id: str = ""
 
 
+class _Sheet(msgspec.Struct):
+    """The object that is asked for; a bare list of its questions is taken too."""
+
+    qas: list[Any]
+    object_id: str | int = ""
+
+
+# A union is no class to the type checker; msgspec decodes it all the same.
+_parse: Callable[[Reply], _Sheet | list[Any]] = json_reply(_Sheet | list[Any])  # type: ignore[arg-type]
+
+
 def questions_in(reply: Reply) -> Written:
     """The questions that a generator's reply holds; an entry of another form is kept apart.
 
     Raises:
-        DataError: the reply is no JSON of the form asked for, or holds no question.
+        UnreadableError: the reply is no JSON of the form asked for, or holds no question.
     """
-    found = json_in(reply.text)
-    entries = found.get("qas") if isinstance(found, dict) else found
-    if not isinstance(entries, list):
-        raise DataError('there is no list "qas"')
+    found = _parse(reply)
+    entries = found.qas if isinstance(found, _Sheet) else found
     if not entries:
-        raise DataError('the list "qas" is empty')
+        raise UnreadableError("no_question", 'the list "qas" is empty')
     candidates, broken = [], []
     for number, entry in enumerate(entries, 1):
         try:
@@ -65,8 +73,8 @@ def questions_in(reply: Reply) -> Written:
         except msgspec.ValidationError as error:
             broken.append((number, str(error)))
     if not candidates:
-        raise DataError(f"no question has the form asked for: {broken[0][1]}")
-    object_id = str(found.get("object_id", "")) if isinstance(found, dict) else ""
+        raise UnreadableError("no_question", f"no question is as asked for: {broken[0][1]}")
+    object_id = str(found.object_id) if isinstance(found, _Sheet) else ""
     return Written(tuple(candidates), tuple(broken), object_id)
 
 
@@ -94,14 +102,19 @@ def write_questions(
     parts = (subject.picture.file.image(subject.picture.name),
              subject.region.view.image(subject.region.id), text)  # fmt: skip
     request = Request(role, (Message("user", parts),), "question")
-    answered = yield from ask_for(request, questions_in, reasks=options.reasks)
-    if answered.reason:
-        return undone(answered, unit, made_from=(subject.region.id,))
-    return checked(answered.value, subject, generator=generator, seed=seed, again=answered)
+    asked = yield from ask_until(request, questions_in, reasks=options.reasks)
+    if asked.value is None:
+        return undone(asked, unit, made_from=(subject.region.id,))
+    return checked(asked.value, subject, generator=generator, seed=seed, asked=asked)
 
 
 def checked(
-    written: Written, subject: Subject, *, generator: str, seed: int, again: Any = None
+    written: Written,
+    subject: Subject,
+    *,
+    generator: str,
+    seed: int,
+    asked: Asked[Written] | None = None,
 ) -> Made:
     """The candidates that pass every check as rows, and the others with their reasons."""
     region, unit = subject.region, f"{subject.region.id}.{generator}"
@@ -139,7 +152,7 @@ def checked(
                 index=number,
             )
         )
-    counts = dict(asked_again(again)) if again is not None else {}
+    counts = {} if asked is None else asked_again(asked)
     if written.object_id not in ("", region.id):
         counts["other_object_id"] = 1
     counts |= {f"category: {name}": n for name, n in Counter(r.category for r in rows).items()}

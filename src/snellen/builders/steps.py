@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, get_args
 
 import msgspec
 
-from snellen.errors import DataError
-from snellen.flows import REASKS, Flow, again
-from snellen.records import CallFailure, Reply, Request
+from snellen.flows import Asked
+from snellen.records import FailureKind
 
-T = TypeVar("T")
+LONGEST_REPLY = 2000
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, rename={"made_from": "from"}):
@@ -78,61 +77,33 @@ def joined(parts: Iterable[Made]) -> Made:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What a model said in the end: `value`, or why there is none.
+def is_failed(asked: Asked[Any]) -> bool:
+    """Whether the call itself failed, so that there is no reply at all."""
+    return asked.value is None and asked.reply is None
 
-    `reason` is empty with a value; else `call_KIND` for a failed call, or `unreadable` with the
-    parser's complaint in `detail`. `asks` counts the calls.
+
+def undone(asked: Asked[Any], unit_id: str, *, made_from: tuple[str, ...] = ()) -> Made:
+    """The result of a unit whose model gave no usable reply.
+
+    The reason is `call_KIND` for a failed call, else `unreadable` with what was wrong last.
     """
-
-    value: Any = None
-    reason: str = ""
-    detail: str = ""
-    raw: str = ""
-    asks: int = 1
-
-    @property
-    def failure(self) -> str:
-        """The kind of the failed call, empty where a reply came."""
-        return self.reason.removeprefix("call_") if self.reason.startswith("call_") else ""
+    if is_failed(asked):
+        kind = failure_kind(asked)
+        detail = {"error": asked.raw}
+        gone = Rejected(id=unit_id, made_from=made_from, reason=f"call_{kind}", detail=detail)
+        return Made(rejected=(gone,), failure=kind)
+    detail = {"error": asked.errors[-1], "reply": asked.raw[:LONGEST_REPLY]}
+    gone = Rejected(id=unit_id, made_from=made_from, reason="unreadable", detail=detail)
+    return Made(rejected=(gone,), counts=asked_again(asked))
 
 
-def ask_for(
-    request: Request, parse: Callable[[Reply], Any], *, reasks: int = REASKS
-) -> Flow[Answered]:
-    """Asks until a reply can be parsed; each further ask ends with the parser's complaint.
-
-    `parse` raises DataError for a reply that it cannot read.
-    """
-    complaint = ""
-    for ask in range(reasks + 1):
-        wanted = again(request, ask, complaint) if ask else request
-        [answer] = yield [wanted]
-        if isinstance(answer, CallFailure):
-            return Answered(None, f"call_{answer.kind}", answer.message, "", ask + 1)
-        try:
-            if answer.finish_reason == "length":
-                raise DataError("the reply was cut off by its token limit")
-            return Answered(parse(answer), "", "", answer.text, ask + 1)
-        except DataError as error:
-            complaint = (
-                f"Your last reply could not be used: {error.message}. "
-                "Reply again, in exactly the form that is asked for, and with nothing else."
-            )
-            detail = error.message
-    return Answered(None, "unreadable", detail, answer.text, reasks + 1)
+def failure_kind(asked: Asked[Any]) -> str:
+    """The kind of a failed call, without the role before it."""
+    reason = asked.reason or ""
+    return next((kind for kind in get_args(FailureKind) if reason.endswith(f"_{kind}")), reason)
 
 
-def undone(answered: Answered, unit_id: str, *, made_from: tuple[str, ...] = ()) -> Made:
-    """The result of a unit whose model gave no usable reply."""
-    detail: dict[str, Any] = {"error": answered.detail}
-    if answered.raw:
-        detail["reply"] = answered.raw[:2000]
-    gone = Rejected(id=unit_id, made_from=made_from, reason=answered.reason, detail=detail)
-    return Made(rejected=(gone,), failure=answered.failure, counts=asked_again(answered))
-
-
-def asked_again(answered: Answered) -> Mapping[str, int]:
+def asked_again(asked: Asked[Any]) -> dict[str, int]:
     """How often a model was asked again, as counts of a result."""
-    return {"asked_again": answered.asks - 1} if answered.asks > 1 else {}
+    n = len(asked.errors) - (asked.value is None and asked.reply is not None)
+    return {"asked_again": n} if n else {}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
-from snellen.builders.replying import json_in
 from snellen.builders.rows import Label, PictureRow
-from snellen.builders.steps import Answered, Rejected, ask_for
-from snellen.errors import DataError
-from snellen.flows import Flow
+from snellen.builders.steps import Rejected
+from snellen.flows import Asked, Flow, ask_until
 from snellen.keys import seed_for
 from snellen.records import Image, Message, Reply, Request
+from snellen.replies import UnreadableError, json_reply
 from snellen.templates import bundled
 
 Taxonomy = Mapping[str, tuple[str, ...]]
@@ -32,12 +31,15 @@ class _Matches(msgspec.Struct):
     labels: list[Match]
 
 
+_parse = json_reply(_Matches)
+
+
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The labels of a picture, or why it has none."""
+    """The labels of a picture, or why it has none; `asked` is how the last ask ended."""
 
+    asked: Asked[tuple[Match, ...]]
     labels: tuple[Label, ...] = ()
-    answered: Answered = field(default_factory=Answered)
     reason: str = ""
 
 
@@ -45,20 +47,17 @@ def matches_in(reply: Reply, labels: Sequence[str]) -> tuple[Match, ...]:
     """The labels that a matcher's reply names.
 
     Raises:
-        DataError: the reply has another form, or a label or confidence that cannot be.
+        UnreadableError: the reply has another form, or a label or confidence that cannot be.
     """
-    try:
-        found = msgspec.convert(json_in(reply.text), _Matches).labels
-    except msgspec.ValidationError as error:
-        raise DataError(f"it has another form: {error}") from error
+    found = _parse(reply).labels
     by_fold = {label.casefold(): label for label in labels}
     matches = []
     for one in found:
         label = by_fold.get(one.label.strip().casefold())
         if label is None:
-            raise DataError(f"the label {one.label!r} is not in the list")
+            raise UnreadableError("no_label", f"the label {one.label!r} is not in the list")
         if not 0 <= one.confidence <= 1:
-            raise DataError(f"the confidence {one.confidence:g} is not from 0 to 1")
+            raise UnreadableError("no_share", f"the confidence {one.confidence:g} is not 0 to 1")
         matches.append(Match(label, one.confidence))
     return tuple(matches)
 
@@ -69,29 +68,30 @@ def match(image: Image, taxonomy: Taxonomy, *, role: str, least: float) -> Flow[
     Source: CapProbe, section 3.1, steps 2 and 3.
     """
     first = yield from _ask(image, tuple(taxonomy), role=role, probe="L1")
-    if first.reason:
-        return Matched(answered=first, reason=first.reason)
+    if first.value is None:
+        return Matched(first)
     domains = [one for one in first.value if one.confidence >= least]
     if not domains:
-        return Matched(answered=first, reason="no_domain")
+        return Matched(first, reason="no_domain")
     found: dict[tuple[str, str], Label] = {}
     last = first
     for domain in domains:
         last = yield from _ask(image, taxonomy[domain.label], role=role, probe=domain.label)
-        if last.reason:
-            return Matched(answered=last, reason=last.reason)
+        if last.value is None:
+            return Matched(last)
         for one in last.value:
             if one.confidence >= least:
                 both = min(domain.confidence, one.confidence)
                 found[domain.label, one.label] = Label(domain.label, one.label, both)
-    return Matched(tuple(found.values()), last, "" if found else "no_subdomain")
+    return Matched(last, tuple(found.values()), "" if found else "no_subdomain")
 
 
-def _ask(image: Image, labels: Sequence[str], *, role: str, probe: str) -> Flow[Answered]:
+def _ask(
+    image: Image, labels: Sequence[str], *, role: str, probe: str
+) -> Flow[Asked[tuple[Match, ...]]]:
     text = bundled(MATCH_PROMPT).fill(labels="\n".join(f"- {label}" for label in labels))
     request = Request(role, (Message("user", (image, text)),), "match", probe=probe)
-    answered: Answered = yield from ask_for(request, lambda reply: matches_in(reply, labels))
-    return answered
+    return (yield from ask_until(request, lambda reply: matches_in(reply, labels)))
 
 
 def sample_by_domain(

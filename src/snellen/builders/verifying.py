@@ -10,12 +10,11 @@ import msgspec
 
 from snellen.builders.options import VerifyOptions
 from snellen.builders.rows import PictureRow, QuestionRow
-from snellen.builders.steps import Answered, Made, Rejected, ask_for
-from snellen.errors import DataError
-from snellen.flows import Flow
+from snellen.builders.steps import Made, Rejected, failure_kind, is_failed
+from snellen.flows import Asked, Flow, ask_until
 from snellen.keys import rng_for
 from snellen.records import Message, Reply, Request
-from snellen.replies import split_thinking
+from snellen.replies import UnreadableError, split_thinking
 from snellen.schemas import LETTERS
 from snellen.templates import bundled
 
@@ -26,12 +25,12 @@ def letter_in(reply: Reply) -> str:
     """The one letter that a checker answers.
 
     Raises:
-        DataError: the reply is anything else.
+        UnreadableError: the reply is anything else.
     """
     text = split_thinking(reply.text)[1].strip().strip("*().: ").upper()
     if len(text) == 1 and text in LETTERS:
         return text
-    raise DataError(f"it is not one letter A to D: {text[:40]!r}")
+    raise UnreadableError("no_letter", f"it is not one letter A to D: {text[:40]!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,10 @@ def verify(
         draws = yield [
             _draw(row, checkers.blind, number, seed=seed) for number in range(options.blind_draws)
         ]
-        failed = next((one for one in draws if one.failure), None)
+        failed = next((one for one in draws if is_failed(one)), None)
         if failed is not None:
             return _without_checker(failed, row)
-        hits = sum(one.value is True for one in draws)
+        hits = sum(one.value == row.right for one in draws)
         counts["blind_unreadable"] = sum(one.value is None for one in draws)
         if hits >= options.blind_hits:
             if options.blind == "drop":
@@ -67,30 +66,27 @@ def verify(
     if options.agreement != "off":
         text = _filled(SEEN, row.question, row.options)
         message = Message("user", (picture.file.image(picture.name), text))
-        answered = yield from ask_for(Request(checkers.seen, (message,), "agree"), letter_in)
-        if answered.failure:
-            return _without_checker(answered, row)
-        if answered.value is None:
+        asked = yield from ask_until(Request(checkers.seen, (message,), "agree"), letter_in)
+        if is_failed(asked):
+            return _without_checker(asked, row)
+        if asked.value is None:
             flags.append("unverified")
-        elif answered.value != row.answer:
+        elif asked.value != row.answer:
             if options.agreement == "drop":
-                chosen = row.options[LETTERS.index(answered.value)]
+                chosen = row.options[LETTERS.index(asked.value)]
                 return _gone(row, "disagreement", chosen=chosen)
             flags.append("disagreement")
     kept = msgspec.structs.replace(row, flags=tuple(dict.fromkeys(flags)))
     return Made((kept,), counts={k: v for k, v in counts.items() if v})
 
 
-def _draw(row: QuestionRow, role: str, number: int, *, seed: int) -> Flow[Answered]:
-    """One guess without the picture, the options in an order of its own; True for a hit."""
+def _draw(row: QuestionRow, role: str, number: int, *, seed: int) -> Flow[Asked[str]]:
+    """The option that is guessed without the picture, the options in an order of their own."""
     order = rng_for(seed, row.id, "blind", str(number)).permutation(len(LETTERS))
     options = [row.options[k] for k in order]
     text = _filled(BLIND, row.question, options)
     request = Request(role, (Message("user", (text,)),), "blind", probe=str(number))
-    answered = yield from ask_for(request, letter_in)
-    if answered.value is None:
-        return answered
-    return Answered(options[LETTERS.index(answered.value)] == row.right, asks=answered.asks)
+    return (yield from ask_until(request, lambda reply: options[LETTERS.index(letter_in(reply))]))
 
 
 def _filled(prompt: str, question: str, options: Sequence[str]) -> str:
@@ -102,7 +98,7 @@ def _gone(row: QuestionRow, reason: str, **detail: Any) -> Made:
     return Made(rejected=(Rejected(id=row.id, made_from=(row.id,), reason=reason, detail=detail),))
 
 
-def _without_checker(answered: Answered, row: QuestionRow) -> Made:
+def _without_checker(asked: Asked[str], row: QuestionRow) -> Made:
     """A question that could not be checked stays, is flagged, and is checked at the next start."""
     kept = msgspec.structs.replace(row, flags=(*row.flags, "unverified"))
-    return Made((kept,), failure=answered.failure)
+    return Made((kept,), failure=failure_kind(asked))

@@ -155,9 +155,9 @@ def _label(context: Context, row: PictureRow, candidate: Candidate) -> Flow[Made
     matched = yield from match(
         row.file.image(row.name), taxonomy, role=seat.role, least=options.min_confidence
     )
-    if matched.answered.reason:
-        return undone(matched.answered, row.id, made_from=row.made_from)
-    counts = dict(asked_again(matched.answered))
+    if matched.asked.value is None:
+        return undone(matched.asked, row.id, made_from=row.made_from)
+    counts = asked_again(matched.asked)
     if matched.reason:
         gone = Rejected(id=row.id, made_from=row.made_from, reason=matched.reason)
         return Made(rejected=(gone,), counts=counts)
