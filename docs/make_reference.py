@@ -12,9 +12,11 @@ import sys
 from pathlib import Path
 
 import click
+import numpy as np
 
 import snellen
 from snellen.cli import COMMANDS, cli
+from snellen.metrics import reach
 from snellen.protocols import PROTOCOLS
 
 HERE = Path(__file__).parent / "reference"
@@ -60,20 +62,32 @@ def _signature(value: object) -> str:
 
 
 def metrics_page() -> str:
-    """The metrics of each protocol, with unit and direction."""
+    """The metrics of each protocol: definition, formula, range, direction and an example."""
     lines = [
         "# Metrics",
         "",
-        "What the three readings (strict, over scored, upper) mean stands in "
+        "Formulas are those of the strict value, in which an unscored probe counts as not right. "
+        "The other two readings (over scored probes, upper bound) stand in "
         "[What the numbers mean](../concepts/numbers.md).",
         "",
     ]
-    arrows = {1: "higher is better", -1: "lower is better", 0: "neither"}
+    better = {1: "higher is better", -1: "lower is better", 0: "neither direction is better"}
     for name, protocol in PROTOCOLS.items():
-        lines += [f"## {name}", "", "| metric | title | unit | better |", "|---|---|---|---|"]
+        lines += [f"## {protocol.title} (`{name}`)", "", protocol.about, ""]
         for m in protocol.metrics:
-            lines.append(f"| `{m.name}` | {m.title} | {m.unit or '-'} | {arrows[m.better]} |")
-        lines.append("")
+            low, high = reach([m])
+            ends = f"{m.scale * low[0]:g} to {m.scale * high[0]:g} {m.unit}"
+            span = ends if np.isfinite(high[0]) else f"from 0 {m.unit}"
+            lines += [
+                f"### `{m.name}`: {m.heading}",
+                "",
+                m.definition,
+                "",
+                f"- formula: {m.formula}",
+                f"- range: {span.strip()}; {better[m.better]}",
+                f"- example: {m.example}",
+                "",
+            ]
     return "\n".join(lines)
 
 

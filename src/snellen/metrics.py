@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from snellen.records import Item, Probe, Verdict
+from snellen.records import Item, Verdict, abstains, walk
 from snellen.stats.bootstrap import (
     DEFAULT_RESAMPLING,
     Intervals,
@@ -43,7 +43,8 @@ class Metric:
     `title` is the name for people, without the unit. `unit` is `%` (the value is a fraction of 1),
     `points` (a difference of two rates, which `parts` names), `‰` (the value is per mille),
     `tokens`, or "" for a plain number. `digits` is the number of decimals that tables print.
-    `is_main` marks the metrics that a comparison looks at when none is named. `mean_of` are the
+    `is_main` marks the metrics that a comparison looks at when none is named. `definition`,
+    `formula` (of the strict value) and `example` are for the reference page. `mean_of` are the
     rates whose unweighted mean the metric is; they need no name of their own.
     """
 
@@ -56,6 +57,9 @@ class Metric:
     unit: Unit = "%"
     digits: int = 1
     is_main: bool = False
+    definition: str = ""
+    formula: str = ""
+    example: str = ""
     better: int = 1
     lower: Formula | None = None
     parts: tuple[str, str] | None = None
@@ -183,6 +187,21 @@ def quotient(top: str, bottom: str) -> Formula:
     return lambda s: ratio(s[top], s[bottom])
 
 
+def hit_rate(name: str, hits: str, n: str, unscored: str, *, title: str) -> Metric:
+    """The share of hits; an unscored probe counts as none in the strict value, as one in `upper`.
+
+    `hits`, `n` and `unscored` name columns.
+    """
+    return Metric(
+        name,
+        quotient(hits, n),
+        lambda s: ratio(s[hits], s[n] - s[unscored]),
+        lambda s: ratio(s[hits] + s[unscored], s[n]),
+        column(n),
+        title=title,
+    )
+
+
 def pool(rows: NDArray[np.intp], values: NDArray[Any], n_rows: int) -> Array:
     """Sums of `values` by row index: an array (n_rows,)."""
     sums = np.bincount(rows, weights=values.astype(float), minlength=n_rows)
@@ -261,11 +280,21 @@ def probe_table(
     """The table of all probes of all items; a probe without a verdict is unscored."""
     clusters = list(dict.fromkeys(item.cluster or item.id for item in items))
     number = {name: k for k, name in enumerate(clusters)}
-    units = [(item, repeat) for item in items for repeat in range(repeats)]
+    units = list(walk(items, repeats))
     rows = [(k, item, p) for k, (item, _) in enumerate(units) for p in item.probes]
     found = [verdicts.get((item.id, units[k][1], p.id)) for k, item, p in rows]
     dimensions = sorted({name for item in items for p in item.probes for name in p.groups})
-    single = _single_valued(items)
+    most: dict[str, int] = {}
+    for item in items:
+        for name, labels in item.groups.items():
+            most[name] = max(most.get(name, 0), len(labels))
+    # The item dimensions of which no item carries more than one label.
+    single = sorted(name for name, n in most.items() if n == 1)
+
+    def written(verdict: Verdict | None) -> str:
+        value = None if verdict is None else verdict.verdict
+        return "" if value is None else str(value).lower() if isinstance(value, bool) else value
+
     return ProbeTable(
         clusters=tuple(clusters),
         units=tuple((item.id, repeat) for item, repeat in units),
@@ -273,11 +302,11 @@ def probe_table(
         unit=np.array([k for k, _, _ in rows], np.intp),
         correct=np.array([v is not None and v.correct is True for v in found], bool),
         uncertain=np.array(
-            [_is_uncertain(v, p) for v, (_, _, p) in zip(found, rows, strict=True)], bool
+            [abstains(v, p) for v, (_, _, p) in zip(found, rows, strict=True)], bool
         ),
         unscored=np.array([v is None or v.status == "unscored" for v in found], bool),
         skipped=np.array([v is not None and v.status == "skipped" for v in found], bool),
-        verdict=np.array([_text(v) for v in found], str),
+        verdict=np.array([written(v) for v in found], str),
         kind=np.array([p.kind for _, _, p in rows], str),
         labels={
             name: np.array([p.groups.get(name, "") for _, _, p in rows], str) for name in dimensions
@@ -287,27 +316,6 @@ def probe_table(
             for name in single
         },
     )
-
-
-def _single_valued(items: Sequence[Item]) -> list[str]:
-    """The item dimensions of which no item carries more than one label."""
-    counts: dict[str, int] = {}
-    for item in items:
-        for name, labels in item.groups.items():
-            counts[name] = max(counts.get(name, 0), len(labels))
-    return sorted(name for name, most in counts.items() if most == 1)
-
-
-def _is_uncertain(verdict: Verdict | None, probe: Probe) -> bool:
-    """Whether the judge abstained: the letter after the last option."""
-    if verdict is None or verdict.status != "scored" or not probe.options:
-        return False
-    return verdict.verdict == chr(ord("A") + len(probe.options))
-
-
-def _text(verdict: Verdict | None) -> str:
-    value = None if verdict is None else verdict.verdict
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
 
 
 def group_masks(

@@ -9,14 +9,20 @@ An `Item` (pictures and text) goes to the model, its `Reply` goes to a judge wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 
-ProtocolName = Literal["direct", "reading", "rubric"]
+ProtocolName = str
 Status = Literal["scored", "unscored", "skipped"]
+
+# The letters of options, in order.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# The mark in the text of a question that stands for the picture of that number, from 1.
+IMAGE_MARK = re.compile(r"<\|image_(\d+)\|>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +223,29 @@ class Item:
     digest: str = ""
     original_id: str | int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def walk(items: Sequence[Item], repeats: int = 1) -> Iterator[tuple[Item, int]]:
+    """Each item with the number of each of its repeats, in the order of a run."""
+    for item in items:
+        for repeat in range(repeats):
+            yield item, repeat
+
+
+def abstention(probe: Probe) -> str:
+    """The letter of a question's abstention: the one after its options; "" without options.
+
+    >>> abstention(Probe("q", "Which?", "A", ("red", "blue")))
+    'C'
+    """
+    return LETTERS[len(probe.options)] if probe.options else ""
+
+
+def abstains(verdict: Verdict | None, probe: Probe) -> bool:
+    """Whether a scored verdict says that the question cannot be answered."""
+    if verdict is None or verdict.status != "scored" or not probe.options:
+        return False
+    return verdict.verdict == LETTERS[len(probe.options)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from snellen.errors import UsageError
 from snellen.flows import given_rows, run_by_hand
 from snellen.protocols import PROTOCOLS, flow, protocol_of
 from snellen.protocols.captionqa import CANNOT_ANSWER, CaptionQAOptions, abstention_credit
+from snellen.protocols.protocol import JudgeDefaults
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.readers.captionqa import domain_of
 from snellen.records import CallFailure, Outcome, ReadTask, Reply, Request
@@ -265,7 +266,7 @@ def test_the_embedded_judge_is_told_where_the_abstention_stands(data: str) -> No
 def test_a_judge_gets_the_published_settings(data: str, tmp_path: Path) -> None:
     """Temperature 0 and 4 tokens by default, and another protocol for another benchmark."""
     protocol = protocol_of("reading", "captionqa")
-    assert (protocol.judge_temperature, protocol.judge_max_tokens) == (0.0, 4)
+    assert protocol.judge_defaults == JudgeDefaults(temperature=0.0, max_tokens=4)
     assert protocol_of("reading", "capprobe") is PROTOCOLS["reading"]
     with pytest.raises(UsageError, match="control"):
         run(data, tmp_path, judge_that_says({}), control="blind")

@@ -21,12 +21,10 @@ from snellen.figures.scatter import Point, frontier
 from snellen.flows import given_rows, run_by_hand
 from snellen.metrics import probe_table
 from snellen.protocols import caption_tally, flow
-from snellen.protocols.choices import LETTERS
 from snellen.protocols.reading import UNCERTAIN, ReadingOptions
 from snellen.readers import load_benchmark
-from snellen.records import CallFailure, Item, Probe, Reply, ReplyRow, Request, Verdict
+from snellen.records import LETTERS, CallFailure, Item, Probe, Reply, ReplyRow, Request, Verdict
 from snellen.runs import summary
-from snellen.runs.reading_notes import calibration_extra, judge_calibration
 from snellen.runs.spec import Value
 from snellen.studies.published import published_models
 
@@ -313,7 +311,7 @@ def test_the_judges_calibration_stands_in_the_summary(tmp_path: Path) -> None:
         replies={"a": "Cups.", "b": "Cups."},
         out=tmp_path / "run",
     )
-    assert judge_calibration(done) is None
+    assert caption_tally.calibration_extra(done.view()) == {}
     sure = {
         key: Verdict(
             v.id, v.probe_id, v.verdict, v.correct, "scored",
@@ -324,7 +322,7 @@ def test_the_judges_calibration_stands_in_the_summary(tmp_path: Path) -> None:
     first = next(iter(sure))
     sure[first] = Verdict(*first[::2], "E", False, "scored", probabilities={"E": 1.0})
     right = [v.correct for v in sure.values() if v.verdict == "B"]
-    extra = calibration_extra(replace(done, verdicts=sure))["calibration"]
+    extra = caption_tally.calibration_extra(replace(done, verdicts=sure).view())["calibration"]
     assert extra["n"] == 3
     assert extra["ece"] == pytest.approx(abs(0.9 - sum(map(bool, right)) / 3))
 

@@ -25,10 +25,10 @@ from snellen.figures.series import series_of
 from snellen.flows import run_by_hand
 from snellen.metrics import probe_table
 from snellen.protocols import rubric
-from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS, RubricOptions, audit_item
+from snellen.protocols.gate_tally import GATE_FIRST_METRICS, METRICS
+from snellen.protocols.rubric import RubricOptions, audit_item
 from snellen.records import CallFailure, Image, Item, Probe, Reply, RubricTask, Verdict
 from snellen.report.page import sections_of, tables_of
-from snellen.runs.gating import gate_notes
 from snellen.tables.runs import breakdown
 
 
@@ -395,7 +395,7 @@ class TestGateFirst:
         saved = run.summary.extra["gate_first"]
         assert (saved["calls_all_at_once"], saved["calls_gate_first"], calls) == (14, 8, 8)
         assert saved["prompt_tokens_saved"] > 0
-        assert "6 judge calls saved" in " ".join(gate_notes(run.summary.extra))
+        assert "6 judge calls saved" in " ".join(run.summary.notes)
 
 
 def test_an_option_of_rubrics_is_named_as_it_is_written(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from snellen.judges.reliability import compare_orders
-from snellen.protocols.rubric import ATOMIC, GAP, SCORE
+from snellen.protocols.gate_tally import ATOMIC, GAP, SCORE
 from snellen.studies.alignment import Alignment, align_scores, alignment_table
 from snellen.studies.rubric import consistency, gap_slope
 

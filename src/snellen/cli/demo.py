@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from snellen.judges.labelled import JudgeRow
     from snellen.runs.folder import Run
 
+PROTOCOLS = ("reading", "rubric", "direct")
 _OPENING = """\
 Three captioners describe 15 pictures and answer 55 questions about them.
 The embedded judge reads what they wrote: low fidelity, offline, deterministic.
@@ -40,7 +41,7 @@ def command(out: str, *, as_json: bool) -> int:
     click.echo(_OPENING, err=as_json)
     code = 0
     shown: list[Run] = []
-    for protocol in ("reading", "rubric", "direct"):
+    for protocol in PROTOCOLS:
         runs, worst = evaluate(protocol, Path(out))
         code = max(code, worst)
         if code == INTERRUPTED:

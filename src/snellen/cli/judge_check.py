@@ -99,13 +99,13 @@ def request_of(words: dict[str, Any]) -> RunRequest:
 
 def wish_of(words: dict[str, Any]) -> CheckWish:
     """What the judge is checked on."""
-    from snellen.judges.check_runs import PROTOCOLS, CheckWish
+    from snellen.judges.check_runs import CHECKED, CheckWish
 
     embedded = words["judge"] == "embedded"
     names = words["judge"] if isinstance(words["judge"], str) else "+".join(words["judge"])
     return CheckWish(
         Path(words["out"] or f"checks/{names.replace('/', '_') or 'judge'}"),
-        protocols=words["protocols"] or PROTOCOLS,
+        protocols=words["protocols"] or CHECKED,
         source=words["source"],
         repeats=words["repeats"] or (1 if embedded else 2),
         limit=words["limit"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,22 +20,19 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
     from snellen.studies import controls, providers, published
 
     own = naming.named_apart([run for run in runs if not controls.control_of(run)])
-    if runs[0].spec.protocol == "reading":
-        yield from _control_tables(runs)
-        yield from _question_tables(own, diagnose=wanted["diagnose"])
-    if runs[0].spec.protocol == "direct":
-        from snellen.studies import repeats
-
-        yield from repeats.direct_tables(runs)
+    for name in runs[0].protocol.tables:
+        if name in TABLES and wanted.get(name, True):
+            yield from TABLES[name](runs, own)
     if wanted["provider"]:
         yield providers.provider_table(own or naming.named_apart(runs))
     if wanted["published"]:
         yield published.published_table(own or naming.named_apart(runs))
 
 
-def _control_tables(runs: Sequence[Run]) -> Iterator[Table]:
+def _controls(runs: Sequence[Run], own: Sequence[Run]) -> Iterator[Table]:
     from snellen.studies import controls
 
+    del own
     for case in controls.find_controlled(runs):
         yield controls.controls_table(case)
         flagged = controls.leaks_table(case)
@@ -43,13 +40,36 @@ def _control_tables(runs: Sequence[Run]) -> Iterator[Table]:
             yield flagged
 
 
-def _question_tables(runs: Sequence[Run], *, diagnose: bool) -> Iterator[Table]:
-    from snellen.studies import diagnosis, neutrality
+def _neutrality(runs: Sequence[Run], own: Sequence[Run]) -> Iterator[Table]:
+    from snellen.studies import neutrality
 
-    alike = bool(runs) and all(run.spec.items == runs[0].spec.items for run in runs)
-    if len(runs) > 1 and alike:
-        neutral = neutrality.neutrality_table(runs)
+    del runs
+    if len(own) > 1 and all(run.spec.items == own[0].spec.items for run in own):
+        neutral = neutrality.neutrality_table(own)
         if neutral is not None:
             yield neutral
-    if diagnose and runs:
-        yield from diagnosis.diagnose(runs)
+
+
+def _diagnosis(runs: Sequence[Run], own: Sequence[Run]) -> Iterator[Table]:
+    from snellen.studies import diagnosis
+
+    del runs
+    if own:
+        yield from diagnosis.diagnose(own)
+
+
+def _repeats(runs: Sequence[Run], own: Sequence[Run]) -> Iterator[Table]:
+    from snellen.studies import repeats
+
+    del own
+    yield from repeats.direct_tables(runs)
+
+
+# Tables of runs of one benchmark and judge, and of those without controls, by the names that
+# protocols have for them.
+TABLES: Mapping[str, Callable[[Sequence[Run], Sequence[Run]], Iterator[Table]]] = {
+    "controls": _controls,
+    "neutrality": _neutrality,
+    "diagnose": _diagnosis,
+    "repeats": _repeats,
+}

@@ -128,7 +128,7 @@ def _studies(runs: list[Run], figures: str | None) -> list[Table]:
     """The studies that runs of one benchmark and judge allow; their figure goes to `figures`."""
     from snellen.studies import rubric
 
-    if runs[0].spec.protocol != "rubric":
+    if "rubric-studies" not in runs[0].protocol.tables:
         return []
     points = rubric.coverage_of(runs) if figures is not None else ()
     if figures is not None and points:

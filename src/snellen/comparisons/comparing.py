@@ -27,7 +27,6 @@ from snellen.comparisons.pairing import (
 )
 from snellen.errors import ComparisonError, UsageError
 from snellen.metrics import Tally, reach
-from snellen.protocols.rubric import GATE_FIRST_METRICS, METRICS
 from snellen.runs.folder import Run
 from snellen.stats import bootstrap as stats
 from snellen.stats import multiple
@@ -605,13 +604,17 @@ def _notes(group: _Group, whole: Tally, left_out: Sequence[str]) -> Iterator[str
 
 def _gate_first_notes(group: _Group) -> Iterator[str]:
     """Which metrics fall away because runs skipped the statements behind shut gates."""
-    rubrics = [(n, s) for n, s in zip(group.names, group.sides, strict=True)
-               if s.protocol.name == "rubric"]  # fmt: skip
-    names = [name for name, side in rubrics if side.table.skipped.any()]
-    if names:
-        kept = {metric.name for metric in GATE_FIRST_METRICS}
-        lost = ", ".join(m.name for m in METRICS if m.name not in kept)
-        yield f"{', '.join(names)} skipped statements (--gate-first): not compared: {lost}"
+    skipping = [
+        (name, side)
+        for name, side in zip(group.names, group.sides, strict=True)
+        if side.table.skipped.any()
+    ]
+    for _, side in skipping[:1]:
+        kept = {metric.name for metric in side.tally().metrics}
+        lost = ", ".join(m.name for m in side.protocol.metrics if m.name not in kept)
+        if lost:
+            names = ", ".join(name for name, _ in skipping)
+            yield f"{names} skipped statements (--gate-first): not compared: {lost}"
 
 
 class Gate(Enum):

@@ -14,8 +14,8 @@ from snellen.figures.style import (
     new_figure,
     styled,
 )
+from snellen.protocols.caption_tally import committed_answers
 from snellen.runs.folder import Run
-from snellen.runs.reading_notes import committed_answers
 from snellen.stats.agreement import Calibration, calibration
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def calibration_of(runs: Sequence[Run]) -> Calibration | None:
     """The judge's calibration over all runs with stored probabilities; None without any."""
-    answers = [answer for run in runs for answer in committed_answers(run)]
+    answers = [answer for run in runs for answer in committed_answers(run.items, run.verdicts)]
     return calibration(*zip(*answers, strict=True)) if answers else None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,13 +35,7 @@ def charts_of(
     `regions` by id let the qualitative card show where its probes are anchored.
     """
     ordered = best_runs(runs, len(runs))
-    match ordered[0].spec.protocol:
-        case "reading":
-            charts = _reading_charts(ordered)
-        case "rubric":
-            charts = _rubric_charts(ordered)
-        case _:
-            charts = _direct_charts(ordered)
+    charts = [CHARTS[name](ordered) for name in ordered[0].protocol.charts]
     shown = _card_chart(ordered, regions)
     return tuple(chart for chart in (*charts, shown) if chart is not None)
 
@@ -63,35 +57,6 @@ def _few(runs: Sequence[Run]) -> tuple[Sequence[Run], str]:
     if len(runs) <= MOST_SHOWN:
         return runs, ""
     return runs[:MOST_SHOWN], f" The best {MOST_SHOWN} of {len(runs)} models are shown."
-
-
-def _reading_charts(runs: Sequence[Run]) -> list[Chart | None]:
-    headline = runs[0].protocol.headline
-    name = short_title(headline)
-    return [
-        _radar_chart(runs, "category", headline, f"{name} by question category"),
-        _trade_chart(runs),
-        _length_chart(runs),
-        _curves_chart(runs),
-        _generator_chart(runs, headline),
-        _reliability_chart(runs),
-        _shares_chart(runs[0]),
-        _domain_chart(runs, "l1", headline, f"{name} by domain"),
-        _domain_chart(runs, "domain", headline, f"{name} by domain"),
-        _tree_chart(runs[0]),
-    ]
-
-
-def _rubric_charts(runs: Sequence[Run]) -> list[Chart | None]:
-    return [
-        _heat_chart(runs), _gap_chart(runs), _coverage_chart(runs), _rubric_domain_chart(runs)
-    ]  # fmt: skip
-
-
-def _direct_charts(runs: Sequence[Run]) -> list[Chart | None]:
-    return [
-        _radar_chart(runs, "error_category", "accuracy", "Accuracy by capability", intervals=True)
-    ]
 
 
 def _radar_chart(
@@ -331,3 +296,39 @@ def _card_chart(runs: Sequence[Run], regions: Mapping[str, Region] | None) -> Ch
         "card", "One picture, several captions", caption, card.qualitative_card(found, picture),
         has_photo=True,
     )  # fmt: skip
+
+
+def _headline_radar(runs: Sequence[Run]) -> Chart | None:
+    headline = runs[0].protocol.headline
+    title = f"{short_title(headline)} by question category"
+    return _radar_chart(runs, "category", headline, title)
+
+
+def _capability_radar(runs: Sequence[Run]) -> Chart | None:
+    title = "Accuracy by capability"
+    return _radar_chart(runs, "error_category", "accuracy", title, intervals=True)
+
+
+def _headline_by_domain(runs: Sequence[Run], dimension: str) -> Chart | None:
+    headline = runs[0].protocol.headline
+    return _domain_chart(runs, dimension, headline, f"{short_title(headline)} by domain")
+
+
+# The charts of runs of one protocol, by the names that protocols have for them.
+CHARTS: Mapping[str, Callable[[Sequence[Run]], Chart | None]] = {
+    "radar-category": _headline_radar,
+    "radar-capability": _capability_radar,
+    "trade": _trade_chart,
+    "length": _length_chart,
+    "length-curves": _curves_chart,
+    "bars-generator": lambda runs: _generator_chart(runs, runs[0].protocol.headline),
+    "reliability": _reliability_chart,
+    "shares": lambda runs: _shares_chart(runs[0]),
+    "bars-l1": lambda runs: _headline_by_domain(runs, "l1"),
+    "bars-domain": lambda runs: _headline_by_domain(runs, "domain"),
+    "tree": lambda runs: _tree_chart(runs[0]),
+    "heat": _heat_chart,
+    "gap": _gap_chart,
+    "coverage": _coverage_chart,
+    "bars-category": _rubric_domain_chart,
+}

@@ -60,13 +60,17 @@ def export_run(name: str, run: Run, out: str | Path) -> Exported:
     return EXPORTS[name](run, Path(out))
 
 
-def _export_bench(run: Run, out: Path) -> Exported:
-    if run.spec.protocol != "direct":
+def _require(run: Run, protocol: str, because: str) -> None:
+    """Refuses a run of another protocol than the one that a format is for."""
+    if run.spec.protocol != protocol:
         raise UsageError(
-            f"{run.folder} is a {run.spec.protocol} run; PerceptionBench's files hold questions "
-            "and answers",
+            f"{run.folder} is a {run.spec.protocol} run{because}",
             hint="export its replies: snellen export replies",
         )
+
+
+def _export_bench(run: Run, out: Path) -> Exported:
+    _require(run, "direct", "; PerceptionBench's files hold questions and answers")
     rows = [_bench_row(run, item) for item in run.items]
     files = write_bench_results(rows, out, model=run.name)
     unscored = sum(_verdict(run, item) is None for item in run.items)
@@ -124,11 +128,7 @@ def _export_replies(run: Run, out: Path) -> Exported:
 
 
 def _export_captions(run: Run, out: Path) -> Exported:
-    if run.spec.protocol != "reading":
-        raise UsageError(
-            f"{run.folder} is a {run.spec.protocol} run and holds no captions for CaptionQA",
-            hint="export its replies: snellen export replies",
-        )
+    _require(run, "reading", " and holds no captions for CaptionQA")
     return _export_replies(run, out)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from snellen.errors import DataError, UsageError
 from snellen.keys import rng_for
 from snellen.metrics import ratio
-from snellen.records import Item, Probe, Verdict
+from snellen.records import LETTERS, Item, Probe, Verdict, walk
 from snellen.runs.folder import Run
 from snellen.stats.bootstrap import holm, intervals
 from snellen.stats.correction import (
@@ -33,7 +33,6 @@ from snellen.stats.correction import (
 
 FEWEST_OF_A_KIND = 5
 ALARM = 0.05
-LETTERS = "ABCDEFGHIJ"
 ABSTENTION = "cannot be determined from the caption"
 
 Key = tuple[str, int, str]
@@ -125,12 +124,11 @@ def sample_audit(run: Run, n: int, *, seed: int = 0) -> list[AuditRow]:
 
 
 def _scored(run: Run) -> Iterator[tuple[Item, Probe, Verdict]]:
-    for item in run.items:
-        for repeat in range(run.spec.repeats):
-            for probe in item.probes:
-                verdict = run.verdicts.get((item.id, repeat, probe.id))
-                if verdict is not None and verdict.status == "scored":
-                    yield item, probe, verdict
+    for item, repeat in walk(run.items, run.spec.repeats):
+        for probe in item.probes:
+            verdict = run.verdicts.get((item.id, repeat, probe.id))
+            if verdict is not None and verdict.status == "scored":
+                yield item, probe, verdict
 
 
 def _row(run: Run, item: Item, probe: Probe, verdict: Verdict) -> AuditRow:
@@ -144,7 +142,7 @@ def _row(run: Run, item: Item, probe: Probe, verdict: Verdict) -> AuditRow:
         verdict.repeat,
         probe.question,
         options,
-        probe.answer if run.spec.protocol == "direct" else "",
+        "" if run.protocol.describes else probe.answer,
         "" if reply is None else reply.reply or "",
         "" if verdict.verdict is None else verdict.verdict,
     )

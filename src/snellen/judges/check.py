@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from snellen.judges.material import Material
 from snellen.metrics import ratio
+from snellen.protocols import PROTOCOLS
 from snellen.protocols.reading import ReadingOptions, show_options
 from snellen.records import ProtocolName, Verdict
-from snellen.runs.judge_errors import CLASSES, RIGHT, UNCERTAIN, WRONG, Confusion, Position, Rate
+from snellen.runs.judge_errors import RIGHT, UNCERTAIN, WRONG, Confusion, Position, Rate
 from snellen.stats.bootstrap import Resampling, intervals
 
 RESAMPLES = 4_000
@@ -54,14 +55,14 @@ def answered(material: Material, verdicts: Verdicts) -> Answered:
     """The columns of the verdicts that a run gave on material."""
     names: dict[str, int] = {}
     rows = []
-    reading = material.benchmark.protocol == "reading"
+    has_letters = UNCERTAIN in PROTOCOLS[material.benchmark.protocol].classes
     for item in material.benchmark.items:
         cluster = names.setdefault(item.cluster, len(names))
         for probe in item.probes:
             known = material.known[item.id, probe.id]
             verdict = verdicts.get((item.id, 0, probe.id))
             value = None if verdict is None else verdict.verdict
-            own = probe.answer if reading else ""
+            own = probe.answer if has_letters else ""
             rows.append(
                 (cluster, _class(known.truth, own), _class(value, own), value == known.truth, known)
             )
@@ -96,7 +97,7 @@ def rates_of(found: Answered, protocol: ProtocolName) -> dict[str, Rate]:
         wanted[f"right_when_{name}"] = (found.treatment == name, found.exact)
         if name != "false":
             wanted[f"fooled_when_{name}"] = (found.treatment == name, credits)
-    if protocol == "reading":
+    if UNCERTAIN in PROTOCOLS[protocol].classes:
         said_e = found.said == UNCERTAIN
         wanted["abstained_when_stated"] = (stated, said_e)
         wanted["committed_when_absent"] = (absent, found.is_known & ~said_e)
@@ -137,7 +138,7 @@ def _pair(low: float, high: float) -> tuple[float, float] | None:
 
 def confusion_of(found: Answered, protocol: ProtocolName) -> Confusion:
     """The confusion matrix, with intervals of the rows' shares."""
-    truths = CLASSES[protocol]
+    truths = PROTOCOLS[protocol].classes
     said = (*truths, UNSCORED)
     cells = {f"{t}/{s}": (found.truth == t, found.said == s) for t in truths for s in said}
     rates = clustered_rates(found.cluster, cells)

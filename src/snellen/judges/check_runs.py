@@ -26,6 +26,7 @@ from snellen.judges.check import (
     sources_of,
 )
 from snellen.judges.material import Material, material
+from snellen.protocols import PROTOCOLS
 from snellen.protocols.reading import ReadingOptions
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.readers.mini import MINI
@@ -37,7 +38,7 @@ from snellen.runs.run import Finished, Plan, execute
 from snellen.runs.spec import Party
 from snellen.settings import cache_folder
 
-PROTOCOLS: tuple[ProtocolName, ...] = ("reading", "rubric", "direct")
+CHECKED: tuple[ProtocolName, ...] = ("reading", "rubric", "direct")
 BUNDLED_FACTS = "mini-reading"
 FILE = "judge_check.json"
 SHUFFLED = "-shuffled"
@@ -49,7 +50,7 @@ class CheckWish:
     the items of each protocol; `seed` writes captions and shuffles options."""
 
     out: Path
-    protocols: tuple[ProtocolName, ...] = PROTOCOLS
+    protocols: tuple[ProtocolName, ...] = CHECKED
     source: str = BUNDLED_FACTS
     repeats: int = 2
     limit: int | None = None
@@ -137,7 +138,8 @@ async def _try(
 
 def _variants(protocol: str) -> tuple[str, ...]:
     """The runs of a protocol: questions with options are asked with these shuffled, too."""
-    return ("", SHUFFLED) if protocol == "reading" else ("",)
+    options = PROTOCOLS[protocol].options
+    return ("", SHUFFLED) if "option_seed" in options.__dataclass_fields__ else ("",)
 
 
 def _plan(request: RunRequest, wish: CheckWish, made: Material, *, suffix: str) -> Plan:

@@ -7,7 +7,6 @@ exactly the requests that a run sends.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,9 @@ from snellen.flows import Given, given_rows
 from snellen.judges.facts import FactualCaption, Told, write_captions
 from snellen.judges.labelled import Trial, load_trials
 from snellen.keys import digest, digest_of, digest_of_set, seed_for
+from snellen.protocols import PROTOCOLS
 from snellen.records import (
+    IMAGE_MARK,
     Benchmark,
     GradeTask,
     Item,
@@ -26,8 +27,6 @@ from snellen.records import (
     RubricTask,
 )
 from snellen.runs.judge_errors import UNCERTAIN
-
-_MARK = re.compile(r"<\|image_\d+\|>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +64,16 @@ class _Piece:
 def labelled(folder: str, protocol: ProtocolName) -> Iterator[_Piece]:
     """The bundled captioners' replies under one protocol."""
     trials = [trial for trial in load_trials(folder) if trial.protocol == protocol]
-    if protocol == "reading":
-        together: dict[tuple[str, str], list[Trial]] = {}
-        for trial in trials:
-            together.setdefault((trial.name.partition("/")[0], trial.picture), []).append(trial)
-        yield from (_read(name, group) for (name, _), group in together.items())
-    else:
-        yield from (_assessed(t) if protocol == "rubric" else _graded(t) for t in trials)
+    together: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        match trial.task:
+            case ReadTask():
+                together.setdefault((trial.name.partition("/")[0], trial.picture), []).append(trial)
+            case RubricTask():
+                yield _assessed(trial)
+            case GradeTask():
+                yield _graded(trial)
+    yield from (_read(name, group) for (name, _), group in together.items())
 
 
 def _read(captioner: str, trials: Sequence[Trial]) -> _Piece:
@@ -107,7 +109,7 @@ def _graded(trial: Trial) -> _Piece:
     truth = trial.labels[0]
     probe = Probe("0", trial.task.question, trial.task.reference)
     item = replace(
-        _item(trial.name, [probe], picture=trial.picture), text=_MARK.sub("", probe.question)
+        _item(trial.name, [probe], picture=trial.picture), text=IMAGE_MARK.sub("", probe.question)
     )
     known = Known(truth, "stated" if truth else "false", trial.half)
     return _Piece(item, trial.task.answer, (known,))
@@ -116,13 +118,13 @@ def _graded(trial: Trial) -> _Piece:
 def factual(captions: Iterable[FactualCaption], protocol: ProtocolName) -> Iterator[_Piece]:
     """Captions written from facts under one protocol; direct takes one short answer a fact."""
     for caption in captions:
-        if protocol == "direct":
+        if not PROTOCOLS[protocol].describes:
             yield from (_short_answer(caption, told) for told in caption.told)
             continue
-        make = _question if protocol == "reading" else _statement
+        make = _question if UNCERTAIN in PROTOCOLS[protocol].classes else _statement
         probes = [make(k, told) for k, told in enumerate(caption.told)]
-        if protocol == "rubric":
-            probes.sort(key=lambda probe: probe.kind, reverse=True)
+        # Must-Right statements stand before Easy-Wrong ones; questions have no kind.
+        probes.sort(key=lambda probe: probe.kind, reverse=True)
         by_id = {told.fact.id: told for told in caption.told}
         known = tuple(_known(by_id[probe.id], protocol) for probe in probes)
         item = _item(f"facts/{caption.image_id}", probes, picture=f"facts/{caption.image_id}")
@@ -130,7 +132,7 @@ def factual(captions: Iterable[FactualCaption], protocol: ProtocolName) -> Itera
 
 
 def _known(told: Told, protocol: ProtocolName) -> Known:
-    truth = told.truth if protocol == "reading" else told.is_stated
+    truth = told.truth if UNCERTAIN in PROTOCOLS[protocol].classes else told.is_stated
     return Known(truth, told.treatment, "facts")
 
 

@@ -47,6 +47,6 @@ def _filled(row: AuditRow, verdicts: Mapping[tuple[str, int, str], Verdict]) -> 
 def _asked(run: Run, item: Item, wanted: set[tuple[str, str]]) -> Item:
     """The item with the probes to ask; statements that share a call are asked together."""
     probes = tuple(probe for probe in item.probes if (item.id, probe.id) in wanted)
-    if probes and run.spec.protocol == "rubric" and not run.spec.options.get("one_a_call"):
+    if probes and run.protocol.options_from(run.spec.options).shares_calls:
         return item
     return replace(item, probes=probes)

@@ -1,110 +1,50 @@
-"""The protocols, by name: what asks, what counts, and what is broken down.
+"""The protocols, by name: how items are asked, judged, counted and shown.
 
-On disk there are three; a benchmark may have a variant of its own, such as CaptionQA of `reading`.
+A new protocol is a file of its own with a `Protocol`, and a row in `PROTOCOLS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from snellen.flows import Flow
-from snellen.metrics import Metric, ProbeTable, Tally
-from snellen.protocols import caption_tally, captionqa, direct, reading, rubric
-from snellen.protocols.captionqa import CaptionQAOptions
-from snellen.protocols.direct import DirectOptions
-from snellen.protocols.reading import ReadingOptions
-from snellen.protocols.rubric import RubricOptions
-from snellen.records import Item, Outcome, ReplyRow
+from snellen.metrics import Metric
+from snellen.protocols import captionqa, direct, reading, rubric
+from snellen.protocols.protocol import Options, Protocol
+from snellen.records import Item, Outcome
 
-Options = DirectOptions | ReadingOptions | CaptionQAOptions | RubricOptions
-Replies = Mapping[tuple[str, int], ReplyRow]
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How a protocol is tallied, and the type of its options.
-
-    `metrics` are all that a run can have. `headline` is the first number; `judge_temperature` and
-    `judge_max_tokens` are the judge's defaults. `partial` holds the dimensions that divide the
-    probes of one item, each with the metrics that mean something over a part of them: an item has
-    one gate, a proposer has none.
-    """
-
-    name: str
-    tally: Callable[[ProbeTable, Replies], Tally]
-    metrics: tuple[Metric, ...]
-    headline: str
-    dimensions: tuple[str, ...]
-    judge_temperature: float
-    judge_max_tokens: int
-    options: type[Options]
-    partial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def metrics_by(self, dimension: str, names: Collection[str]) -> list[str]:
-        """Those of some metrics that have a meaning for one label of a dimension.
-
-        >>> PROTOCOLS["rubric"].metrics_by("proposer", ["score", "atomic_acc"])
-        ['atomic_acc']
-        """
-        kept = self.partial.get(dimension, names)
-        return [name for name in names if name in kept]
-
+__all__ = [
+    "PROTOCOLS",
+    "Options",
+    "Protocol",
+    "flow",
+    "judge_forms",
+    "metric_named",
+    "protocol_of",
+    "protocol_of_options",
+]
 
 PROTOCOLS: Mapping[str, Protocol] = {
-    "reading": Protocol(
-        "reading",
-        reading.tally,
-        caption_tally.METRICS,
-        "overall_acc",
-        ("category", "l1", "generator", "nature", "area"),
-        judge_temperature=0.0,
-        judge_max_tokens=2048,
-        options=ReadingOptions,
-    ),
-    "captionqa": Protocol(
-        "captionqa",
-        captionqa.tally,
-        captionqa.METRICS,
-        "score",
-        ("category", "domain"),
-        judge_temperature=0.0,
-        judge_max_tokens=4,
-        options=CaptionQAOptions,
-    ),
-    "rubric": Protocol(
-        "rubric",
-        rubric.tally,
-        rubric.METRICS,
-        "score",
-        ("category", "proposer", "jurors"),
-        judge_temperature=0.0,
-        judge_max_tokens=16384,
-        options=RubricOptions,
-        partial=dict.fromkeys(("proposer", "jurors"), rubric.STATEMENT_METRICS),
-    ),
-    "direct": Protocol(
-        "direct",
-        direct.tally,
-        (direct.ACCURACY, direct.macro(())),
-        "accuracy",
-        ("error_category",),
-        judge_temperature=0.3,
-        judge_max_tokens=8192,
-        options=DirectOptions,
-    ),
+    "reading": reading.PROTOCOL,
+    "captionqa": captionqa.PROTOCOL,
+    "rubric": rubric.PROTOCOL,
+    "direct": direct.PROTOCOL,
 }
-# Benchmarks that are read in a way of their own, by protocol on disk and name.
-VARIANTS: Mapping[tuple[str, str], str] = {("reading", captionqa.NAME): "captionqa"}
 
 
 def protocol_of(name: str, benchmark: str) -> Protocol:
-    """The protocol of that name on disk, or its variant for one benchmark.
+    """The protocol of that name on disk, or its variant for the benchmark of that name.
 
     >>> protocol_of("reading", "captionqa").headline, protocol_of("reading", "mine").headline
     ('score', 'overall_acc')
     """
-    return PROTOCOLS[VARIANTS.get((name, benchmark), name)]
+    variant = PROTOCOLS.get(benchmark)
+    return variant if variant is not None and variant.on_disk == name else PROTOCOLS[name]
+
+
+def protocol_of_options(options: Options) -> Protocol:
+    """The protocol that some options belong to."""
+    return next(one for one in PROTOCOLS.values() if one.options is type(options))
 
 
 def metric_named(name: str) -> Metric | None:
@@ -120,22 +60,12 @@ def metric_named(name: str) -> Metric | None:
 def judge_forms(options: Options) -> tuple[frozenset[str], ...]:
     """The sets of marks that a prompt of the user's may have in place of the judge's.
 
-    >>> [sorted(form) for form in judge_forms(DirectOptions())]
+    >>> [sorted(form) for form in judge_forms(direct.DirectOptions())]
     [['assistant_answer', 'problem', 'reference_answer']]
     """
-    if isinstance(options, ReadingOptions):
-        return options.judge_forms
-    return (options.prompts["verdict"].fields,)
+    return options.judge_forms
 
 
 def flow(item: Item, options: Options, repeat: int = 0) -> Flow[Outcome]:
-    """The flow of one item under its protocol."""
-    match options:
-        case DirectOptions():
-            return direct.ask_item(item, options, repeat)
-        case ReadingOptions():
-            return reading.read_item(item, options, repeat)
-        case CaptionQAOptions():
-            return captionqa.answer_item(item, options, repeat)
-        case RubricOptions():
-            return rubric.audit_item(item, options, repeat)
+    """The flow of one item under the protocol of the options."""
+    return protocol_of_options(options).flow(item, options, repeat)

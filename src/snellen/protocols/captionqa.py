@@ -10,24 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
-from snellen.flows import REASKS, Flow, Given, ask_model, ask_until, failed_reason, readable
+from snellen.flows import Flow, ask_model, ask_until, readable
 from snellen.keys import rng_for
-from snellen.metrics import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
+from snellen.metrics import Array, Metric, ProbeTable, Tally, hit_rate, pool
 from snellen.protocols import caption_tally
+from snellen.protocols.caption_tally import NO_CAPTION
 from snellen.protocols.choices import (
-    LETTERS,
     Shown,
-    abstained,
     describe,
     letter_verdict,
     options_block,
     show,
-    unscored,
 )
+from snellen.protocols.protocol import Forecast, JudgeDefaults, Options, Protocol, Replies
+from snellen.protocols.reading import choice_lengths
+from snellen.protocols.verdicts import settle, unscored
 from snellen.records import (
     Item,
     Message,
@@ -38,6 +39,7 @@ from snellen.records import (
     ReplyRow,
     Request,
     Verdict,
+    abstention,
 )
 from snellen.replies import Parsed
 from snellen.replies.fences import soften_turns
@@ -49,7 +51,6 @@ NAME = "captionqa"
 CANNOT_ANSWER = "Cannot answer from the caption"
 # Added to what a blind guess earns, so that abstaining is worth a little more than guessing.
 ABSTENTION_BONUS = 0.05
-NO_CAPTION = "no_caption"
 # The status of an id that a caption file does not have.
 NO_REPLY = "failed:no_reply"
 UNPARSED = Parsed("")
@@ -65,7 +66,7 @@ _HEADING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class CaptionQAOptions:
+class CaptionQAOptions(Options):
     """How captions are asked for and read.
 
     `parser` is `snellen`, where an unreadable reply is asked again and is unscored in the end, or
@@ -77,10 +78,8 @@ class CaptionQAOptions:
     system: Template = field(default_factory=lambda: bundled("captionqa_judge_system"))
     judge: Template = field(default_factory=lambda: bundled("captionqa_judge_user"))
     remind: Template = field(default_factory=lambda: bundled("remind_letter"))
-    reasks: int = REASKS
     parser: str = "snellen"
     option_seed: int | None = None
-    given: Given | None = None
 
     @property
     def prompts(self) -> Mapping[str, Template]:
@@ -97,39 +96,28 @@ def answer_item(item: Item, options: CaptionQAOptions, repeat: int = 0) -> Flow[
     """The whole protocol for one image: a caption, then a verdict on each question."""
     request = describe(item.images, options.describe)
     [row] = yield [ask_model(request, item.id, repeat=repeat, given=options.given)]
-    failed = failed_reason(row)
     if row.status == NO_REPLY:
         skipped = unscored(item, NO_CAPTION, repeat=repeat)
         return Outcome(row, tuple(replace(verdict, status="skipped") for verdict in skipped))
-    if failed is not None:
-        return Outcome(row, unscored(item, failed, repeat=repeat))
-    if row.status != "ok":
-        return Outcome(row, _blank(item, row))
+
+    def blank(probe: Probe) -> str | None:
+        """An abstention; a yes/no question offers none and has no verdict."""
+        order = item.extra["permutations"][probe.id]
+        return abstention(probe) if len(order) > len(probe.options) else None
+
+    settled = settle(item, row, blank)
+    if settled is not None:
+        return Outcome(row, settled)
     verdicts = yield [answer_one(item, probe, row, options) for probe in item.probes]
     return Outcome(row, tuple(verdicts))
 
 
-def _blank(item: Item, row: ReplyRow) -> tuple[Verdict, ...]:
-    """A blank caption abstains; a yes/no question offers no abstention and is wrong."""
-    return tuple(
-        verdict if _offers_abstention(item, probe) else replace(verdict, verdict=None)
-        for verdict, probe in zip(abstained(item, row), item.probes, strict=True)
-    )
-
-
-def _offers_abstention(item: Item, probe: Probe) -> bool:
-    return len(_order(item, probe)) > len(probe.options)
-
-
-def _order(item: Item, probe: Probe) -> list[int]:
-    """The shown order as the reader computed it over the whole data set."""
-    order: list[int] = item.extra["permutations"][probe.id]
-    return order
-
-
 def show_options(item: Item, probe: Probe, options: CaptionQAOptions) -> Shown:
-    """The options in the published order, or shuffled anew with a seed of the question's own."""
-    order = list(_order(item, probe))
+    """The options in the published order, or shuffled anew with a seed of the question's own.
+
+    The reader computes the published order over the whole data set.
+    """
+    order = list(item.extra["permutations"][probe.id])
     if options.option_seed is not None:
         rng_for(options.option_seed, probe.id, "options").shuffle(order)
     offered = len(order) > len(probe.options)
@@ -140,9 +128,20 @@ def answer_one(item: Item, probe: Probe, row: ReplyRow, options: CaptionQAOption
     """The verdict on one question."""
     shown = show_options(item, probe, options)
     request = judge_request(item, probe, row, shown=shown, options=options)
-    official = options.parser == "official"
-    parse = partial(_parse_official if official else _parse, shown=shown)
-    reasks = 0 if official else options.reasks
+    is_official = options.parser == "official"
+
+    def parse(reply: Reply) -> Parsed:
+        if is_official:
+            place = official_letter_captionqa(reply.text, len(shown.texts))
+            return UNPARSED if place is None else Parsed(shown.shown_letters[place], "marked")
+        lone = reply.text.strip()
+        if len(lone) == 1 and lone in shown.shown_letters:
+            return Parsed(lone, "marked")
+        return readable(
+            parse_letter(reply.text, shown.texts, uncertain=None, finish_reason=reply.finish_reason)
+        )
+
+    reasks = 0 if is_official else options.reasks
     judged = yield from ask_until(
         request,
         parse,
@@ -169,7 +168,7 @@ def judge_request(
         OPTIONS_HERE=options_block(shown),
     )
     places = {letter: k for k, letter in enumerate(shown.letters)}
-    abstention = places.get(LETTERS[len(probe.options)])
+    place = places.get(abstention(probe))
     return Request(
         "judge",
         (Message("system", (options.system.text,)), Message("user", (text,))),
@@ -179,9 +178,9 @@ def judge_request(
         task=ReadTask(
             caption,
             probe.question,
-            tuple(one for k, one in enumerate(shown.texts) if k != abstention),
-            allow_uncertain=abstention is not None,
-            uncertain_at=abstention,
+            tuple(one for k, one in enumerate(shown.texts) if k != place),
+            allow_uncertain=place is not None,
+            uncertain_at=place,
         ),
     )
 
@@ -192,48 +191,18 @@ def _fenced(caption: str) -> str:
     return _HEADING.sub(r"\1 –", soften_turns(caption))
 
 
-def _parse(reply: Reply, *, shown: Shown) -> Parsed:
-    lone = reply.text.strip()
-    if len(lone) == 1 and lone in shown.shown_letters:
-        return Parsed(lone, "marked")
-    return readable(
-        parse_letter(reply.text, shown.texts, uncertain=None, finish_reason=reply.finish_reason)
-    )
-
-
-def _parse_official(reply: Reply, *, shown: Shown) -> Parsed:
-    position = official_letter_captionqa(reply.text, len(shown.texts))
-    return UNPARSED if position is None else Parsed(shown.shown_letters[position], "marked")
-
-
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "score",
-        quotient("S", "M"),
-        lambda s: ratio(s["S"], s["M"] - s["X"]),
-        lambda s: ratio(s["S"] + s["X"], s["M"]),
-        column("M"),
-        title="Score",
+    replace(
+        hit_rate("score", "S", "M", "X", title="Score"),
         is_main=True,
+        definition="Mean credit of the questions: 1 where right, 0 where wrong, and a little more "
+        "than a blind guess earns where the judge says that the caption does not tell.",
+        formula="sum of credits / questions; an abstention among k options earns 1/k + 0.05",
+        example="4 questions of 4 options, 2 right, 1 abstention: (2 + 0.30) / 4, 57.5 %.",
     ),
-    Metric(
-        "accuracy",
-        quotient("C", "M"),
-        lambda s: ratio(s["C"], s["M"] - s["X"]),
-        lambda s: ratio(s["C"] + s["X"], s["M"]),
-        column("M"),
-        title="Accuracy",
-        is_main=True,
-    ),
-    Metric(
-        "cannot_answer_rate",
-        quotient("U", "M"),
-        lambda s: ratio(s["U"], s["M"] - s["X"]),
-        quotient("U", "M"),
-        column("M"),
-        title="Cannot answer",
-        is_main=True,
-        better=-1,
+    replace(caption_tally.OVERALL, name="accuracy", title="Accuracy"),
+    replace(
+        caption_tally.UNCERTAIN, name="cannot_answer_rate", title="Cannot answer", is_main=True
     ),
     *(replace(metric, is_main=False) for metric in caption_tally.METRICS),
 )
@@ -250,7 +219,7 @@ def abstention_credit(n_choices: int) -> float:
     return round(1 / n_choices + ABSTENTION_BONUS, 4)
 
 
-def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:
+def tally(table: ProbeTable, replies: Replies) -> Tally:
     """Counts by image that has a caption; column S adds up the scores of its questions."""
     table = table.where(~table.skipped)
     columns = caption_tally.columns_by_unit(table, replies)
@@ -263,3 +232,27 @@ def scores(table: ProbeTable) -> Array:
     n_choices = table.labels["choices"]
     credit = np.array([abstention_credit(int(n)) for n in n_choices], float)
     return np.where(table.correct, 1.0, np.where(table.uncertain, credit, 0.0))
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    on_disk="reading",
+    title="Reading, as CaptionQA does it",
+    about="A model describes each picture; a judge that sees only the description answers "
+    "multiple-choice questions. Saying that the description does not tell earns part credit.",
+    options=CaptionQAOptions,
+    flow=answer_item,
+    tally=tally,
+    metrics=METRICS,
+    headline="score",
+    dimensions=("category", "domain"),
+    judge_defaults=JudgeDefaults(temperature=0.0, max_tokens=4),
+    forecast=Forecast(440, lambda request: 2, lambda request: Reply("A")),
+    classes=caption_tally.CLASSES,
+    extras=caption_tally.calibration_extra,
+    notes=caption_tally.caption_notes,
+    tables=caption_tally.TABLES,
+    charts=caption_tally.CHARTS,
+    lengths=choice_lengths,
+    pictures_by_label=False,
+)

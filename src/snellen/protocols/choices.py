@@ -8,11 +8,19 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from snellen.flows import Asked, said
-from snellen.records import Image, Item, Message, Probe, ReplyRow, Request, Verdict
+from snellen.protocols.verdicts import judged_verdict
+from snellen.records import (
+    LETTERS,
+    Image,
+    Item,
+    Message,
+    Probe,
+    Request,
+    Verdict,
+)
 from snellen.replies import Parsed
 from snellen.templates import Template
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BULLETS = tuple(f"{letter}. " for letter in LETTERS)
 
 
@@ -93,42 +101,5 @@ def letter_verdict(
     if judged.reply is not None and judged.reply.choices:
         found = letter_probabilities(judged.reply.choices, len(shown.texts))
         chances = {shown.stored(letter): p for letter, p in found.items()} or None
-    parsed = said(judged)
-    letter = None if judged.reason else shown.stored(str(parsed.value))
-    return Verdict(
-        item.id,
-        probe.id,
-        letter,
-        None if letter is None else letter == probe.answer,
-        "unscored" if letter is None else "scored",
-        judged.reason or ("recovered" if parsed.how == "recovered" else None),
-        judged.raw,
-        judged.usage,
-        repeat=repeat,
-        note=parsed.note,
-        probabilities=chances,
-    )
-
-
-def unscored(item: Item, reason: str, *, repeat: int = 0) -> tuple[Verdict, ...]:
-    """All probes of an item without a verdict, and why."""
-    return tuple(
-        Verdict(item.id, probe.id, None, None, "unscored", reason, repeat=repeat)
-        for probe in item.probes
-    )
-
-
-def abstained(item: Item, row: ReplyRow) -> tuple[Verdict, ...]:
-    """The verdicts on a blank caption: it says nothing, so every probe is an abstention."""
-    return tuple(
-        Verdict(
-            item.id,
-            probe.id,
-            LETTERS[len(probe.options)],
-            False,
-            "scored",
-            row.status,
-            repeat=row.repeat,
-        )
-        for probe in item.probes
-    )
+    letter = None if judged.reason else shown.stored(str(said(judged).value))
+    return judged_verdict(item, probe, judged, letter, repeat=repeat, probabilities=chances)

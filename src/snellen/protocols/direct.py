@@ -7,22 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from snellen.errors import UsageError
-from snellen.flows import (
-    REASKS,
-    Asked,
-    Flow,
-    Given,
-    ask_model,
-    ask_until,
-    failed_reason,
-    readable,
-    said,
-)
+from snellen.flows import Flow, ask_model, ask_until, readable, said
 from snellen.metrics import (
     Array,
     Formula,
@@ -31,16 +21,31 @@ from snellen.metrics import (
     Sums,
     Tally,
     column,
+    hit_rate,
     pool,
     quotient,
     ratio,
 )
+from snellen.protocols.protocol import (
+    Extra,
+    Forecast,
+    JudgeDefaults,
+    Lengths,
+    Options,
+    Protocol,
+    Replies,
+    RunView,
+    first_label,
+)
+from snellen.protocols.verdicts import judged_verdict, settle
 from snellen.records import (
+    IMAGE_MARK,
     GradeTask,
     Image,
     Item,
     Message,
     Outcome,
+    Probe,
     Reply,
     ReplyRow,
     Request,
@@ -52,7 +57,6 @@ from snellen.replies.fences import fence
 from snellen.replies.official import normalize_escape, official_verdict
 from snellen.templates import Template, bundled
 
-_MARK = re.compile(r"<\|image_(\d+)\|>")
 _SPACE = re.compile(r"\s+")
 CONTROLS = ("", "no-image")
 VERDICT_SCHEMA = {
@@ -65,7 +69,7 @@ PARSERS = ("snellen", "official")
 
 
 @dataclass(frozen=True, slots=True)
-class DirectOptions:
+class DirectOptions(Options):
     """How questions are asked and judged.
 
     `hint` sends an item's non-blank hint as system message. `parser` is `snellen` or `official`.
@@ -82,8 +86,6 @@ class DirectOptions:
     parser: str = "snellen"
     exact_match: bool = False
     control: str = ""
-    reasks: int = REASKS
-    given: Given | None = None
 
     def __post_init__(self) -> None:
         """Refuses what direct questions do not have, rather than to leave it out in silence."""
@@ -117,7 +119,7 @@ def interleave(text: str, images: tuple[Image, ...]) -> tuple[str | Image, ...]:
     parts: list[str | Image] = []
     used: set[int] = set()
     position = 0
-    for mark in _MARK.finditer(text):
+    for mark in IMAGE_MARK.finditer(text):
         number = int(mark.group(1))
         if not 1 <= number <= len(images):
             continue
@@ -135,7 +137,7 @@ def interleave(text: str, images: tuple[Image, ...]) -> tuple[str | Image, ...]:
 def ask(item: Item, options: DirectOptions) -> Request:
     """The request that asks a model the question, with its hint as system message."""
     images = () if options.control == "no-image" else item.images
-    text = item.text if images else _MARK.sub("", item.text)
+    text = item.text if images else IMAGE_MARK.sub("", item.text)
     messages = [Message("user", interleave(text, images))]
     if options.hint and item.hint.strip():
         messages.insert(0, Message("system", (item.hint,)))
@@ -144,25 +146,16 @@ def ask(item: Item, options: DirectOptions) -> Request:
 
 def ask_item(item: Item, options: DirectOptions, repeat: int = 0) -> Flow[Outcome]:
     """The whole protocol for one question: a reply, then a verdict on it."""
+    [probe] = item.probes
     [row] = yield [ask_model(ask(item, options), item.id, repeat=repeat, given=options.given)]
-    settled = settle_without_judge(item, row, options)
+    settled = settle(item, row, lambda probe: False)
+    if settled is None and options.exact_match and same_text(row.reply or "", probe.answer):
+        exact = Verdict(item.id, probe.id, True, True, "scored", "exact_match", repeat=repeat)
+        settled = (exact,)
     if settled is not None:
-        return Outcome(row, (settled,))
+        return Outcome(row, settled)
     [verdict] = yield [judge_reply(item, row, options)]
     return Outcome(row, (verdict,))
-
-
-def settle_without_judge(item: Item, row: ReplyRow, options: DirectOptions) -> Verdict | None:
-    """The verdict on a failed call, on a blank reply (wrong), or by exact match if wanted."""
-    probe = item.probes[0].id
-    failed = failed_reason(row)
-    if failed is not None:
-        return Verdict(item.id, probe, None, None, "unscored", failed, repeat=row.repeat)
-    if row.status != "ok":
-        return Verdict(item.id, probe, False, False, "scored", row.status, repeat=row.repeat)
-    if options.exact_match and same_text(row.reply or "", item.probes[0].answer):
-        return Verdict(item.id, probe, True, True, "scored", "exact_match", repeat=row.repeat)
-    return None
 
 
 def same_text(reply: str, reference: str) -> bool:
@@ -171,22 +164,28 @@ def same_text(reply: str, reference: str) -> bool:
     >>> same_text(" Red. ", "red")
     True
     """
-    return _plain(reply) == _plain(reference)
-
-
-def _plain(text: str) -> str:
-    return _SPACE.sub(" ", text).strip().removesuffix(".").casefold()
+    plain = (
+        _SPACE.sub(" ", text).strip().removesuffix(".").casefold() for text in (reply, reference)
+    )
+    return next(plain) == next(plain)
 
 
 def judge_reply(item: Item, row: ReplyRow, options: DirectOptions) -> Flow[Verdict]:
     """The judge's verdict on one reply."""
     request = judge_request(item, row, options)
-    parse = _official if options.parser == "official" else _strict
-    reasks = 0 if options.parser == "official" else options.reasks
+    is_official = options.parser == "official"
+
+    def parse(reply: Reply) -> Parsed:
+        if is_official:
+            return official_verdict(reply.text)
+        return readable(parse_verdict(reply.text, finish_reason=reply.finish_reason))
+
+    reasks = 0 if is_official else options.reasks
     judged = yield from ask_until(
         request, parse, remind=options.remind.text, schema=VERDICT_SCHEMA, reasks=reasks
     )
-    return boolean_verdict(item.id, item.probes[0].id, judged, repeat=row.repeat)
+    value = None if judged.reason else bool(said(judged).value)
+    return judged_verdict(item, item.probes[0], judged, value, repeat=row.repeat)
 
 
 def judge_request(item: Item, row: ReplyRow, options: DirectOptions) -> Request:
@@ -198,48 +197,18 @@ def judge_request(item: Item, row: ReplyRow, options: DirectOptions) -> Request:
         reference_answer=normalize_escape(probe.answer).strip(),
         assistant_answer=fence(normalize_escape(reply).strip()),
     )
-    task = GradeTask(_MARK.sub("", item.text).strip(), probe.answer, reply)
+    task = GradeTask(IMAGE_MARK.sub("", item.text).strip(), probe.answer, reply)
     return Request("judge", (Message("user", (text,)),), "verdict", probe=probe.id, task=task)
-
-
-def _strict(reply: Reply) -> Parsed:
-    return readable(parse_verdict(reply.text, finish_reason=reply.finish_reason))
-
-
-def _official(reply: Reply) -> Parsed:
-    return official_verdict(reply.text)
-
-
-def boolean_verdict(
-    item_id: str, probe_id: str, judged: Asked[Parsed], *, repeat: int = 0
-) -> Verdict:
-    """A judgement as a verdict that is right when it is true."""
-    parsed = said(judged)
-    value = None if judged.reason else bool(parsed.value)
-    return Verdict(
-        item_id,
-        probe_id,
-        value,
-        value,
-        "unscored" if value is None else "scored",
-        judged.reason or ("recovered" if parsed.how == "recovered" else None),
-        judged.raw,
-        judged.usage,
-        repeat=repeat,
-        note=parsed.note,
-    )
 
 
 # Tallies. Columns by unit (an item, or one repeat of it): M asked, C right, X unscored, and the
 # same three by capability ("M:label"), since the macro mean is a function of those.
-ACCURACY = Metric(
-    "accuracy",
-    quotient("C", "M"),
-    lambda s: ratio(s["C"], s["M"] - s["X"]),
-    lambda s: ratio(s["C"] + s["X"], s["M"]),
-    column("M"),
-    title="Accuracy",
+ACCURACY = replace(
+    hit_rate("accuracy", "C", "M", "X", title="Accuracy"),
     is_main=True,
+    definition="Share of the questions that are answered rightly.",
+    formula="right / questions",
+    example="200 questions, 90 right: 45.0 %.",
 )
 
 
@@ -262,6 +231,9 @@ def macro(labels: Sequence[str]) -> Metric:
         mean_of(lambda c, m, x: ratio(c + x, m)),
         column("M"),
         title="Macro",
+        definition="Mean of the accuracies of the capabilities, each weighing the same.",
+        formula="mean over capabilities of right / questions",
+        example="Counting 20 of 100, reading 30 of 50: 40.0 %.",
         is_main=True,
         mean_of=tuple(
             Metric(k, quotient(f"C:{k}", f"M:{k}"), None, None, column(f"M:{k}")) for k in labels
@@ -269,7 +241,7 @@ def macro(labels: Sequence[str]) -> Metric:
     )
 
 
-def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:
+def tally(table: ProbeTable, replies: Replies) -> Tally:
     """Counts by cluster: items that share a picture or a source item are one cluster."""
     del replies
     n = len(table.units)
@@ -326,3 +298,48 @@ def consistency(table: ProbeTable, repeats: int) -> Consistency | None:
         float((right == 0).mean()),
         float(alike.mean()),
     )
+
+
+def consistency_extra(view: RunView) -> Extra:
+    steady = consistency(view.table, view.repeats)
+    return {} if steady is None else {"consistency": steady}
+
+
+def question_text(item: Item) -> str:
+    """The question without the marks that pictures take the place of."""
+    most = len(item.images)
+    return IMAGE_MARK.sub(lambda mark: "" if 1 <= int(mark[1]) <= most else mark[0], item.text)
+
+
+def lengths(item: Item, probe: Probe) -> Lengths:
+    return Lengths(first_label(item), len(question_text(item)), len(probe.answer))
+
+
+def labels(item: Item, probe: Probe) -> tuple[str, tuple[str, ...]]:
+    """The capability of a question, and the benchmark that it came from as its domain."""
+    del probe
+    source = item.extra.get("source_bmk")
+    capability = next(iter(item.groups.get("error_category", ())), "")
+    return capability, (str(source),) if source else ()
+
+
+PROTOCOL = Protocol(
+    name="direct",
+    title="Direct questions",
+    about="A model answers questions about pictures; a judge compares each answer with the "
+    "reference.",
+    options=DirectOptions,
+    flow=ask_item,
+    tally=tally,
+    metrics=(ACCURACY, macro(())),
+    headline="accuracy",
+    dimensions=("error_category",),
+    judge_defaults=JudgeDefaults(temperature=0.3, max_tokens=8192),
+    forecast=Forecast(60, lambda request: 60, lambda request: Reply("[reason] none [judge] True")),
+    describes=False,
+    extras=consistency_extra,
+    tables=("repeats",),
+    charts=("radar-capability",),
+    labels=labels,
+    lengths=lengths,
+)

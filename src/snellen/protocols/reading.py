@@ -13,29 +13,21 @@ from functools import lru_cache, partial
 from msgspec import structs
 
 from snellen.errors import UsageError
-from snellen.flows import (
-    REASKS,
-    Flow,
-    Given,
-    ask_model,
-    ask_parts,
-    ask_until,
-    failed_reason,
-    readable,
-)
+from snellen.flows import Flow, ask_model, ask_parts, ask_until, readable
 from snellen.keys import rng_for
 from snellen.protocols import caption_tally
 from snellen.protocols.choices import (
     Shown,
-    abstained,
     describe,
     letter_probabilities,
     letter_verdict,
     options_block,
     show,
-    unscored,
 )
+from snellen.protocols.protocol import Forecast, JudgeDefaults, Lengths, Options, Protocol
+from snellen.protocols.verdicts import settle
 from snellen.records import (
+    LETTERS,
     Item,
     Message,
     Outcome,
@@ -45,6 +37,7 @@ from snellen.records import (
     ReplyRow,
     Request,
     Verdict,
+    abstention,
 )
 from snellen.replies import Parsed
 from snellen.replies.fences import fence_caption
@@ -54,17 +47,18 @@ from snellen.templates import Template, bundled
 UNCERTAIN = "Not mentioned / Cannot be determined"
 CONTROLS = ("", "blind", "swapped")
 TOP_LOGPROBS = 20
+# Completion tokens of one line of a reply to several questions: "12. B" and its line end.
+LINE_TOKENS = 4
 # Marks of a judge prompt that writes the letters itself, as the published one does.
 OPTION_MARKS = ("OPTION_A", "OPTION_B", "OPTION_C", "OPTION_D")
 _LISTS_E = re.compile(r"^\s*\(?E[.):]", re.MULTILINE)
 
-tally = caption_tally.tally
 # One caption stands in front of all its questions.
 _fenced = lru_cache(512)(fence_caption)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingOptions:
+class ReadingOptions(Options):
     """How captions are asked for and read.
 
     `control` is "" or `blind` (empty caption, no option E) or `swapped` (captions of other
@@ -83,14 +77,12 @@ class ReadingOptions:
     several: Template = field(default_factory=lambda: bundled("reading_judge_several"))
     remind: Template = field(default_factory=lambda: bundled("remind_letter"))
     remind_several: Template = field(default_factory=lambda: bundled("remind_letters"))
-    reasks: int = REASKS
     parser: str = "snellen"
     decide: str = "letter"
     logprobs: bool = False
     questions_a_call: int = 1
     option_seed: int | None = None
     control: str = ""
-    given: Given | None = None
 
     def __post_init__(self) -> None:
         if self.control not in CONTROLS:
@@ -129,6 +121,16 @@ class ReadingOptions:
         return (base | {"OPTIONS_HERE"}, base | set(OPTION_MARKS))
 
     @property
+    def asks_model(self) -> bool:
+        """Whether captions are asked for: the control `blind` has none."""
+        return self.control != "blind"
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether each picture is read from another picture's caption."""
+        return self.control == "swapped"
+
+    @property
     def prompts(self) -> Mapping[str, Template]:
         """The prompts that this run uses, by purpose."""
         judge, remind = (self.judge if self.has_uncertain else self.forced), self.remind
@@ -152,10 +154,12 @@ def show_options(probe: Probe, options: ReadingOptions) -> Shown:
 def read_item(item: Item, options: ReadingOptions, repeat: int = 0) -> Flow[Outcome]:
     """The whole protocol for one picture: a caption, then a verdict on each question."""
     request = describe(item.images, options.describe)
-    given = _nothing(item, repeat) if options.control == "blind" else options.given
+    given = options.given
+    if options.control == "blind":  # an empty caption, which is judged all the same
+        given = {(item.id, repeat): ReplyRow(item.id, "", repeat=repeat, variant="blind")}
     [row] = yield [ask_model(request, item.id, repeat=repeat, given=given)]
-    settled = settle_without_judge(item, row, options)
-    if settled is not None:
+    settled = settle(item, row, abstention)
+    if settled is not None and (options.has_uncertain or row.status.startswith("failed:")):
         return Outcome(row, settled)
     if options.questions_a_call > 1:
         size = options.questions_a_call
@@ -164,23 +168,6 @@ def read_item(item: Item, options: ReadingOptions, repeat: int = 0) -> Flow[Outc
         return Outcome(row, tuple(v for verdicts in nested for v in verdicts))
     verdicts = yield [read_one(item, probe, row, options) for probe in item.probes]
     return Outcome(row, tuple(verdicts))
-
-
-def _nothing(item: Item, repeat: int) -> Given:
-    """An empty caption that is judged all the same."""
-    return {(item.id, repeat): ReplyRow(item.id, "", repeat=repeat, variant="blind")}
-
-
-def settle_without_judge(
-    item: Item, row: ReplyRow, options: ReadingOptions
-) -> tuple[Verdict, ...] | None:
-    """The verdicts on a reply that needs no judge: a failed call, or a blank reply (every E)."""
-    failed = failed_reason(row)
-    if failed is not None:
-        return unscored(item, failed, repeat=row.repeat)
-    if row.status == "ok" or not options.has_uncertain:
-        return None
-    return abstained(item, row)
 
 
 def read_one(item: Item, probe: Probe, row: ReplyRow, options: ReadingOptions) -> Flow[Verdict]:
@@ -301,3 +288,51 @@ def _several_request(
         probe=f"{probes[0].id}+{len(probes) - 1}",
         lead=item.id,
     )
+
+
+def choice_lengths(item: Item, probe: Probe) -> Lengths:
+    """The category of a question, with the lengths of the question and of the right option."""
+    del item
+    right = probe.options[LETTERS.index(probe.answer)]
+    return Lengths(probe.groups.get("category", "?"), len(probe.question), len(right))
+
+
+def assumed_reply(request: Request) -> Reply:
+    """A letter; a line for each question where several are asked in one call."""
+    n = _asked_at_once(request)
+    return Reply("\n".join(f"{k}. A" for k in range(1, n + 1)) if n > 1 else "A")
+
+
+def assumed_tokens(request: Request) -> int:
+    n = _asked_at_once(request)
+    return LINE_TOKENS * n if n > 1 else 2
+
+
+def _asked_at_once(request: Request) -> int:
+    """How many questions a judge call holds: `id+3` is one and three more."""
+    if request.task is not None:
+        return 1
+    return int(request.probe.rpartition("+")[2]) + 1
+
+
+PROTOCOL = Protocol(
+    name="reading",
+    title="Reading",
+    about="A model describes each picture; a judge that sees only the description answers "
+    "multiple-choice questions about the picture, or says that it cannot tell.",
+    options=ReadingOptions,
+    flow=read_item,
+    tally=caption_tally.tally,
+    metrics=caption_tally.METRICS,
+    headline="overall_acc",
+    dimensions=("category", "l1", "l2", "generator", "nature", "area"),
+    judge_defaults=JudgeDefaults(temperature=0.0, max_tokens=2048),
+    forecast=Forecast(440, assumed_tokens, assumed_reply),
+    classes=caption_tally.CLASSES,
+    extras=caption_tally.calibration_extra,
+    notes=caption_tally.caption_notes,
+    tables=caption_tally.TABLES,
+    charts=caption_tally.CHARTS,
+    lengths=choice_lengths,
+    pictures_by_label=False,
+)

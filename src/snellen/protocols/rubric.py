@@ -7,25 +7,31 @@ Source: PerceptionRubrics, formulas (1) and (2).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+import msgspec
 
-from snellen.flows import (
-    REASKS,
-    Asked,
-    Flow,
-    Given,
-    ask_model,
-    ask_parts,
-    ask_until,
-    failed_reason,
-    readable,
-    said,
+from snellen.flows import Asked, Flow, ask_model, ask_parts, ask_until, readable, said
+from snellen.protocols.gate_tally import (
+    EASY_WRONG,
+    GATE_FIRST_METRICS,
+    METRICS,
+    MUST_RIGHT,
+    STATEMENT_METRICS,
+    shut_gates,
+    tally,
 )
-from snellen.metrics import Array, Metric, ProbeTable, Tally, column, pool, quotient, ratio
+from snellen.protocols.protocol import (
+    Extra,
+    Forecast,
+    JudgeDefaults,
+    Options,
+    Protocol,
+    RunView,
+)
+from snellen.protocols.verdicts import settle
 from snellen.records import (
     Item,
     Message,
@@ -37,19 +43,18 @@ from snellen.records import (
     RubricTask,
     Usage,
     Verdict,
+    walk,
 )
 from snellen.replies import Parsed
 from snellen.replies.answers import parse_statement
 from snellen.replies.fences import fence
 from snellen.replies.groups import parse_assessment
 from snellen.templates import Template, bundled
-
-MUST_RIGHT = "must_right"
-EASY_WRONG = "easy_wrong"
+from snellen.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class RubricOptions:
+class RubricOptions(Options):
     """How descriptions are asked for and audited.
 
     `one_a_call` asks about each statement in a call of its own. `gate_first` asks about the
@@ -63,8 +68,11 @@ class RubricOptions:
     remind_one: Template = field(default_factory=lambda: bundled("remind_statement"))
     one_a_call: bool = False
     gate_first: bool = False
-    reasks: int = REASKS
-    given: Given | None = None
+
+    @property
+    def shares_calls(self) -> bool:
+        """Whether one call of the judge is about all statements of a group."""
+        return not self.one_a_call
 
     @property
     def prompts(self) -> Mapping[str, Template]:
@@ -99,7 +107,7 @@ def audit_item(item: Item, options: RubricOptions, repeat: int = 0) -> Flow[Outc
     """The whole protocol for one picture: a description, then a verdict on each statement."""
     request = describe(item, options.describe)
     [row] = yield [ask_model(request, item.id, repeat=repeat, given=options.given)]
-    settled = settle_without_judge(item, row)
+    settled = settle(item, row, lambda probe: False)
     if settled is not None:
         return Outcome(row, settled)
     must, easy = groups_of(item)
@@ -109,30 +117,13 @@ def audit_item(item: Item, options: RubricOptions, repeat: int = 0) -> Flow[Outc
         return Outcome(row, _in_order(item, verdicts))
     [first] = yield [audit(item, row, (must, Group(EASY_WRONG, ())), options)]
     if any(v.correct is False for v in first):
-        rest = [_skipped(item, probe, row) for probe in easy.probes]
+        rest = [
+            Verdict(item.id, p.id, None, None, "skipped", "gate_shut", repeat=row.repeat)
+            for p in easy.probes
+        ]
     else:
         [rest] = yield [audit(item, row, (Group(MUST_RIGHT, ()), easy), options)]
     return Outcome(row, _in_order(item, [*first, *rest]))
-
-
-def settle_without_judge(item: Item, row: ReplyRow) -> tuple[Verdict, ...] | None:
-    """The verdicts on a failed call (unscored), or on a blank reply (every statement false)."""
-    failed = failed_reason(row)
-    if failed is not None:
-        return tuple(
-            Verdict(item.id, p.id, None, None, "unscored", failed, repeat=row.repeat)
-            for p in item.probes
-        )
-    if row.status == "ok":
-        return None
-    return tuple(
-        Verdict(item.id, p.id, False, False, "scored", row.status, repeat=row.repeat)
-        for p in item.probes
-    )
-
-
-def _skipped(item: Item, probe: Probe, row: ReplyRow) -> Verdict:
-    return Verdict(item.id, probe.id, None, None, "skipped", "gate_shut", repeat=row.repeat)
 
 
 def _in_order(item: Item, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -248,8 +239,19 @@ def _audit_singly(
     item: Item, row: ReplyRow, groups: tuple[Group, Group], options: RubricOptions
 ) -> Flow[list[Verdict]]:
     """The verdicts on statements that are each asked in a call of their own."""
-    probes = [probe for group in groups for probe in group.probes]
-    verdicts = yield [_audit_one(item, row, probe, options) for probe in probes]
+
+    def audit_one(probe: Probe) -> Flow[Verdict]:
+        judged = yield from ask_until(
+            single_request(item, row, probe, options),
+            lambda reply: readable(parse_statement(reply.text, finish_reason=reply.finish_reason)),
+            remind=options.remind_one.text,
+            schema=("true", "false"),
+            reasks=options.reasks,
+        )
+        value = None if judged.reason else bool(said(judged).value)
+        return _verdict(item, probe, judged, value=value, usage=judged.usage, row=row)
+
+    verdicts = yield [audit_one(probe) for group in groups for probe in group.probes]
     return list(verdicts)
 
 
@@ -269,142 +271,148 @@ def single_request(item: Item, row: ReplyRow, probe: Probe, options: RubricOptio
     )
 
 
-def _audit_one(item: Item, row: ReplyRow, probe: Probe, options: RubricOptions) -> Flow[Verdict]:
-    request = single_request(item, row, probe, options)
-    judged = yield from ask_until(
-        request,
-        _parse_one,
-        remind=options.remind_one.text,
-        schema=("true", "false"),
-        reasks=options.reasks,
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """First asks of the judge and their prompt tokens (o200k_base): all at once, and gate first.
+
+    Negative savings are a loss: behind an open gate the second call sends the caption once more.
+    Asks after an unreadable reply are in neither number. `not_given` names the metrics that need
+    the skipped statements.
+    """
+
+    calls_all_at_once: int
+    calls_gate_first: int
+    calls_saved: int
+    prompt_tokens_all_at_once: int
+    prompt_tokens_gate_first: int
+    prompt_tokens_saved: int
+    skipped_probes: int
+    not_given: tuple[str, ...]
+
+
+def savings(view: RunView) -> Savings:
+    """What asking about the gate first saved in a run, or cost, against judging all statements."""
+    options = RubricOptions(judge=view.prompts["verdict"])
+    if view.options.get("one_a_call"):
+        options = RubricOptions(judge_one=view.prompts["verdict"], one_a_call=True)
+    full: list[Request] = []
+    made: list[Request] = []
+    for item, repeat in walk(view.items, view.repeats):
+        row = view.replies.get((item.id, repeat))
+        if row is None or row.status != "ok":
+            continue
+        must, easy = groups_of(item)
+        full += _requests(item, row, options, (must, easy))
+        made += _requests(item, row, options, (must, Group(EASY_WRONG, ())))
+        verdicts = (view.verdicts.get((item.id, repeat, probe.id)) for probe in item.probes)
+        if not any(v is not None and v.status == "skipped" for v in verdicts):
+            made += _requests(item, row, options, (Group(MUST_RIGHT, ()), easy))
+    tokens_full, tokens_made = _prompt_tokens(full), _prompt_tokens(made)
+    skipped = sum(v.status == "skipped" for v in view.verdicts.values())
+    kept = GATE_FIRST_METRICS if skipped else METRICS
+    return Savings(
+        len(full),
+        len(made),
+        len(full) - len(made),
+        tokens_full,
+        tokens_made,
+        tokens_full - tokens_made,
+        skipped,
+        tuple(metric.name for metric in METRICS if metric not in kept),
     )
-    value = None if judged.reason else bool(said(judged).value)
-    return _verdict(item, probe, judged, value=value, usage=judged.usage, row=row)
 
 
-def _parse_one(reply: Reply) -> Parsed:
-    return readable(parse_statement(reply.text, finish_reason=reply.finish_reason))
+def _requests(
+    item: Item, row: ReplyRow, options: RubricOptions, groups: tuple[Group, Group]
+) -> list[Request]:
+    """The judge calls about groups of statements, without asks after an unreadable reply."""
+    probes = [probe for group in groups for probe in group.probes]
+    if options.one_a_call:
+        return [single_request(item, row, probe, options) for probe in probes]
+    return [audit_request(item, row, groups, options)] if probes else []
 
 
-# Tallies. Columns by unit: probes, right and unscored ones of both groups (Mm Mc Mx, Em Ec Ex,
-# P C X for all); n units; G gate, S score, A ungated Easy-Wrong rate: strict, over scored (with
-# the number of units where it is known), and upper. A gate is known to be shut in n - Gu units.
-COLUMNS = (
-    "P", "C", "X", "Mm", "Mc", "Mx", "Em", "Ec", "Ex", "n",
-    "G", "Gs", "nG", "Gu", "S", "Ss", "nS", "Su", "A", "As", "nA", "Au", "nE",
-    "no_must", "no_easy",
-)  # fmt: skip
+def _prompt_tokens(requests: Sequence[Request]) -> int:
+    texts = (str(part) for r in requests for message in r.messages for part in message.parts)
+    return sum(count_tokens(texts))
 
 
-def _statement_metric(name: str, title: str, columns: str) -> Metric:
-    """The share of statements that hold; `columns` names right, all and unscored statements."""
-    right, n, unscored = columns.split()
-    return Metric(
-        name,
-        quotient(right, n),
-        lambda s: ratio(s[right], s[n] - s[unscored]),
-        lambda s: ratio(s[right] + s[unscored], s[n]),
-        column(n),
-        title=title,
-    )
+def gate_extra(view: RunView) -> Extra:
+    """What `summary.json` holds about gates: images without a group, shut gates, calls saved."""
+    sums = tally(view.table, view.replies).sums()
+    extra: Extra = {
+        "images_without_must_right": int(sums["no_must"]),
+        "images_without_easy_wrong": int(sums["no_easy"]),
+        "shut_gates": {"category": msgspec.to_builtins(shut_gates(view, "category"))},
+    }
+    if view.options.get("gate_first"):
+        extra["gate_first"] = msgspec.to_builtins(savings(view))
+    return extra
 
 
-SCORE = Metric(
-    "score",
-    quotient("S", "n"),
-    quotient("Ss", "nS"),
-    quotient("Su", "n"),
-    column("n"),
-    title="Score",
-    is_main=True,
+def gate_notes(view: RunView, extra: Mapping[str, Any]) -> Iterator[str]:
+    """What people are told about the gates: images without a group, and what `gate_first` did."""
+    del view
+    if extra["images_without_must_right"]:
+        yield (
+            f"{extra['images_without_must_right']} images have no Must-Right statement: "
+            "their gate is open"
+        )
+    if extra["images_without_easy_wrong"]:
+        yield (
+            f"{extra['images_without_easy_wrong']} images have no Easy-Wrong statement: "
+            "their score is the gate itself"
+        )
+    if "gate_first" in extra:
+        saved = extra["gate_first"]
+        calls, tokens = saved["calls_saved"], saved["prompt_tokens_saved"]
+        lost = f"; not given: {', '.join(saved['not_given'])}" if saved["not_given"] else ""
+        yield (
+            f"gate first: {_gain(calls, 'judge calls')} and {_gain(tokens, 'prompt tokens')} "
+            f"against judging all statements, {saved['skipped_probes']} of them skipped{lost}"
+        )
+
+
+def _gain(saved: int, noun: str) -> str:
+    return f"{abs(saved)} {noun} {'added' if saved < 0 else 'saved'}"
+
+
+def assumed_reply(request: Request) -> Reply:
+    """What a dry run takes the judge to say: every statement holds."""
+    task = request.task
+    if not isinstance(task, RubricTask) or not set(request.probe.split("+")) <= {
+        MUST_RIGHT,
+        EASY_WRONG,
+    }:
+        return Reply("true")
+    sides = (("GroupA", task.must_right), ("GroupB", task.easy_wrong))
+    groups = (f"<{name}>{'<Result>true</Result>' * len(side)}</{name}>" for name, side in sides)
+    return Reply(f"<Assessment>{''.join(groups)}</Assessment>")
+
+
+def labels(item: Item, probe: Probe) -> tuple[str, tuple[str, ...]]:
+    """The group of a statement, and the domains of the picture."""
+    names = {MUST_RIGHT: "Must-Right", EASY_WRONG: "Easy-Wrong"}
+    return names.get(probe.kind, ""), item.groups.get("category", ())
+
+
+PROTOCOL = Protocol(
+    name="rubric",
+    title="Rubrics with a gate",
+    about="A model describes each picture; a judge holds the description against statements. "
+    "One Must-Right statement that fails shuts the gate, and the picture scores zero.",
+    options=RubricOptions,
+    flow=audit_item,
+    tally=tally,
+    metrics=METRICS,
+    headline="score",
+    dimensions=("category", "proposer", "jurors"),
+    judge_defaults=JudgeDefaults(temperature=0.0, max_tokens=16384),
+    forecast=Forecast(900, lambda request: 130, assumed_reply),
+    partial=dict.fromkeys(("proposer", "jurors"), STATEMENT_METRICS),
+    extras=gate_extra,
+    notes=gate_notes,
+    tables=("rubric-studies",),
+    charts=("heat", "gap", "coverage", "bars-category"),
+    labels=labels,
 )
-GATE = Metric(
-    "gate_pass",
-    quotient("G", "n"),
-    quotient("Gs", "nG"),
-    quotient("Gu", "n"),
-    column("n"),
-    title="Gate pass",
-    is_main=True,
-)
-ATOMIC = replace(_statement_metric("atomic_acc", "Atomic", "C P X"), is_main=True)
-MUST_RIGHT_ACC = _statement_metric("must_right_acc", "Must-Right", "Mc Mm Mx")
-EASY_WRONG_ACC = _statement_metric("easy_wrong_acc", "Easy-Wrong", "Ec Em Ex")
-EASY_AVG = Metric(
-    "easy_wrong_avg",
-    quotient("A", "nE"),
-    quotient("As", "nA"),
-    quotient("Au", "nE"),
-    column("nE"),
-    title="E-W avg (no gate)",
-)
-GAP = Metric(
-    "reliability_gap",
-    lambda s: GATE.value(s) - ATOMIC.value(s),
-    lambda s: ratio(s["Gs"], s["nG"]) - ratio(s["C"], s["P"] - s["X"]),
-    None,
-    column("n"),
-    title="Gap",
-    unit="points",
-    parts=("gate_pass", "atomic_acc"),
-)
-METRICS: tuple[Metric, ...] = (
-    SCORE,
-    GATE,
-    ATOMIC,
-    MUST_RIGHT_ACC,
-    EASY_WRONG_ACC,
-    EASY_AVG,
-    GAP,
-)
-# Those that need no gate.
-STATEMENT_METRICS = ("atomic_acc", "must_right_acc", "easy_wrong_acc")
-GATE_FIRST_METRICS: tuple[Metric, ...] = (SCORE, GATE, MUST_RIGHT_ACC)
-
-
-def tally(table: ProbeTable, replies: Mapping[tuple[str, int], ReplyRow]) -> Tally:
-    """Counts by image; where statements were skipped, with the metrics that they leave."""
-    del replies
-    n = len(table.units)
-    skipped = bool(table.skipped.any())
-    by_unit = _group_counts(table, n) | _gate_columns(table, n)
-    return table.by_cluster(COLUMNS, by_unit, GATE_FIRST_METRICS if skipped else METRICS)
-
-
-def _group_counts(table: ProbeTable, n: int) -> dict[str, Array]:
-    counts: dict[str, Array] = {}
-    must, easy = table.kind == MUST_RIGHT, table.kind == EASY_WRONG
-    for prefix, mask in (("M", must), ("E", easy)):
-        part = table.where(mask & ~table.skipped)
-        counts[f"{prefix}m"] = pool(part.unit, np.ones(part.n), n)
-        counts[f"{prefix}c"] = pool(part.unit, part.correct, n)
-        counts[f"{prefix}x"] = pool(part.unit, part.unscored, n)
-    counts["P"] = counts["Mm"] + counts["Em"]
-    counts["C"] = counts["Mc"] + counts["Ec"]
-    counts["X"] = counts["Mx"] + counts["Ex"]
-    return counts
-
-
-def _gate_columns(table: ProbeTable, n: int) -> dict[str, Array]:
-    """Gate and score of each unit: strict, known, and upper."""
-    c = _group_counts(table, n)
-    present = (pool(table.unit, np.ones(table.n), n) > 0).astype(float)
-    shut = (c["Mm"] - c["Mc"] - c["Mx"] > 0).astype(float)
-    gate = (c["Mc"] == c["Mm"]) * present
-    upper = (1 - shut) * present
-    known = np.maximum(shut, gate) * present
-    easy = c["Em"] > 0
-    asked_easy = pool(table.unit, table.kind == EASY_WRONG, n) > 0
-    # Without Easy-Wrong statements the score is the gate itself.
-    rate = np.where(easy, np.nan_to_num(ratio(c["Ec"], c["Em"])), 1.0)
-    best = np.where(easy, np.nan_to_num(ratio(c["Ec"] + c["Ex"], c["Em"])), 1.0)
-    clear = ((c["Ex"] == 0) | (shut > 0)) * known
-    easy_known = (easy & (c["Ex"] == 0)).astype(float)
-    return {
-        "n": present,
-        "G": gate, "Gs": gate * known, "nG": known, "Gu": upper,
-        "S": gate * rate, "Ss": gate * rate * clear, "nS": clear, "Su": upper * best,
-        "A": rate * easy, "As": rate * easy_known, "nA": easy_known, "Au": best * easy,
-        "nE": easy * present,
-        "no_must": (c["Mm"] == 0) * present, "no_easy": ~asked_easy * present,
-    }  # fmt: skip

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from snellen.pictures.sizes import headers_of
+from snellen.protocols import PROTOCOLS
+from snellen.protocols.protocol import first_label
 from snellen.records import Benchmark, Item
-
-_PLACE_MARK = re.compile(r"<\|image_(\d+)\|>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,9 @@ class BenchmarkInfo:
     hints: int
     multi_image_items: int
     probes_per_item: Spread | None
+    probes_per_item_by_kind: Mapping[str, Spread]
+    probes_per_region: Spread | None
+    regions_per_item: Spread | None
     prompt_chars: Spread | None
     prompt_chars_by: Mapping[str, Spread]
     answer_chars: Spread | None
@@ -83,20 +86,14 @@ class BenchmarkInfo:
     skipped: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One probe, measured: the label it is grouped by, and its lengths."""
-
-    label: str
-    prompt: int
-    answer: int | None
-
-
 def info(benchmark: Benchmark) -> BenchmarkInfo:
     """The statistics of a benchmark; of each picture only the header is read."""
     items = benchmark.items
-    lines = [line for item in items for line in _lines(benchmark.protocol, item)]
+    protocol = PROTOCOLS[benchmark.protocol]
+    lines = [protocol.lengths(item, probe) for item in items for probe in item.probes]
     answers = [line for line in lines if line.answer is not None]
+    probes_of = Counter(p.groups.get("region_id", "") for item in items for p in item.probes)
+    regions_of = Counter(region.image_id for region in benchmark.regions)
     return BenchmarkInfo(
         name=benchmark.name,
         protocol=benchmark.protocol,
@@ -113,6 +110,9 @@ def info(benchmark: Benchmark) -> BenchmarkInfo:
         hints=sum(bool(item.hint.strip()) for item in items),
         multi_image_items=sum(len(item.images) > 1 for item in items),
         probes_per_item=spread(len(item.probes) for item in items),
+        probes_per_item_by_kind=_probes_by_kind(items),
+        probes_per_region=spread(probes_of[region.region_id] for region in benchmark.regions),
+        regions_per_item=spread(regions_of[item.id] for item in items if benchmark.regions),
         prompt_chars=spread(line.prompt for line in lines),
         prompt_chars_by=_spread_by((line.label, line.prompt) for line in lines),
         answer_chars=spread(line.answer or 0 for line in answers),
@@ -121,7 +121,7 @@ def info(benchmark: Benchmark) -> BenchmarkInfo:
         groups=_count_groups(items),
         probe_groups=_count_probe_groups(items),
         pictures=picture_info(items),
-        pictures_by={} if benchmark.protocol == "reading" else _pictures_by_label(items),
+        pictures_by=_pictures_by_label(items) if protocol.pictures_by_label else {},
         skipped=len(benchmark.skipped),
     )
 
@@ -158,27 +158,12 @@ def _spread_by(pairs: Iterable[tuple[str, int]]) -> dict[str, Spread]:
     return {label: one for label, one in found.items() if one is not None}
 
 
-def _lines(protocol: str, item: Item) -> Iterator[_Line]:
-    first = _label(item)
-    for probe in item.probes:
-        if protocol == "direct":
-            yield _Line(first, len(_without_marks(item)), len(probe.answer))
-        elif protocol == "reading":
-            right = probe.options["ABCDEFGHIJKLMNOPQRSTUVWXYZ".index(probe.answer)]
-            yield _Line(probe.groups.get("category", "?"), len(probe.question), len(right))
-        else:
-            yield _Line(first, len(probe.question), None)
-
-
-def _label(item: Item) -> str:
-    """The first label of an item: that of its first dimension."""
-    return next((label for labels in item.groups.values() for label in labels), "?")
-
-
-def _without_marks(item: Item) -> str:
-    """The question without the marks that pictures take the place of."""
-    most = len(item.images)
-    return _PLACE_MARK.sub(lambda mark: "" if 1 <= int(mark[1]) <= most else mark[0], item.text)
+def _probes_by_kind(items: Sequence[Item]) -> dict[str, Spread]:
+    """How many probes of each kind an item has, such as Must-Right statements."""
+    kinds = dict.fromkeys(probe.kind for item in items for probe in item.probes if probe.kind)
+    by_item = [Counter(probe.kind for probe in item.probes) for item in items]
+    found = {kind: spread(counts[kind] for counts in by_item) for kind in kinds}
+    return {kind: one for kind, one in found.items() if one is not None}
 
 
 def _count_groups(items: Iterable[Item]) -> dict[str, dict[str, int]]:
@@ -205,7 +190,7 @@ def _count_probe_groups(items: Iterable[Item]) -> dict[str, dict[str, int]]:
 def _pictures_by_label(items: Iterable[Item]) -> dict[str, PictureInfo]:
     by: dict[str, list[Item]] = defaultdict(list)
     for item in items:
-        by[_label(item)].append(item)
+        by[first_label(item)].append(item)
     return {label: picture_info(some) for label, some in by.items()}
 
 

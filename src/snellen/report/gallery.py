@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import msgspec
 
 from snellen.errors import ImageError
-from snellen.records import Image, Item, Probe, Region, Verdict
+from snellen.records import IMAGE_MARK, Image, Item, Probe, Region, Verdict, abstains
 from snellen.report.markup import data_uri
 from snellen.runs.folder import Run
 
@@ -21,7 +20,6 @@ PICTURES_A_CARD = 4
 TEXT_BUDGET = 2_600_000
 """How many bytes all texts of a gallery may have; longer captions and judgements are cut."""
 LONGEST = (6000, 3000, 1500, 800, 400)
-_MARK = re.compile(r"<\|image_(\d+)\|>")
 KINDS = ("wrong", "unscored", "abstained")
 
 
@@ -80,8 +78,7 @@ def failures_of(run: Run, number: int = 0) -> list[Failure]:
 def _kind(verdict: Verdict, probe: Probe) -> str:
     if verdict.status == "unscored":
         return "unscored"
-    abstains = probe.options and verdict.verdict == chr(ord("A") + len(probe.options))
-    return "abstained" if abstains else "wrong"
+    return "abstained" if abstains(verdict, probe) else "wrong"
 
 
 def choose(failures: Sequence[Failure], most: int) -> list[Failure]:
@@ -170,7 +167,7 @@ class _Desk:
     def _probe(self, f: Failure) -> dict[str, Any]:
         region = self.regions.get(f.probe.groups.get("region_id", ""))
         is_here = region is not None and region.image_id == f.item.id
-        category, domains = _labels(f.item, f.probe, self.runs[f.run].spec.protocol)
+        category, domains = self.runs[f.run].protocol.labels(f.item, f.probe)
         return {
             "item": f.item.id,
             "id": f.probe.id,
@@ -179,7 +176,7 @@ class _Desk:
             "answer": _cut(f.probe.answer, 1000),
             "hint": _cut(f.item.hint, 600),
             "category": category,
-            "domains": domains,
+            "domains": list(domains),
             "pictured": bool(f.item.images),
             "pictures": [i.digest for i in f.item.images if i.digest in self.pictures],
             "box": list(region.bbox) if region is not None and is_here else None,
@@ -189,7 +186,7 @@ class _Desk:
 def _question(f: Failure) -> str:
     """The question as people read it: marks of pictures in words, or gone where there is one."""
     word = "" if len(f.item.images) <= 1 else r"[picture \1] "
-    return _MARK.sub(word, f.probe.question).strip()
+    return IMAGE_MARK.sub(word, f.probe.question).strip()
 
 
 def _run_data(run: Run) -> dict[str, Any]:
@@ -200,20 +197,6 @@ def _run_data(run: Run) -> dict[str, Any]:
         "benchmark": run.spec.benchmark,
         "low": run.spec.judge.fidelity == "low",
     }
-
-
-def _labels(item: Item, probe: Probe, protocol: str) -> tuple[str, list[str]]:
-    """Category and domains as filters use them: of the probe, and of the item."""
-    if protocol == "rubric":
-        category = {"must_right": "Must-Right", "easy_wrong": "Easy-Wrong"}.get(probe.kind, "")
-        return category, list(item.groups.get("category", ()))
-    if protocol == "direct":
-        source = item.extra.get("source_bmk")
-        domains = [str(source)] if source else []
-        return next(iter(item.groups.get("error_category", ())), ""), domains
-    return probe.groups.get("category", ""), list(
-        item.groups.get("l1", ()) or item.groups.get("domain", ())
-    )
 
 
 def _cut(text: str, most: int) -> str:

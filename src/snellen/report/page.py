@@ -13,6 +13,7 @@ from snellen.figures.chart import Chart
 from snellen.figures.selection import charts_of, write_charts
 from snellen.figures.series import best_runs
 from snellen.judges.check_tables import sensitivity_table
+from snellen.protocols import PROTOCOLS
 from snellen.records import Region
 from snellen.report.gallery import Gallery, all_kinds, gallery_of
 from snellen.report.markup import (
@@ -43,16 +44,6 @@ MOST_IDS = 4000
 WIDE_INCHES = 4.5
 # Columns that count, which no judge can get wrong.
 COUNTS = frozenset({"Scored", "Items", "n"})
-PROTOCOL_WORDS: Mapping[str, str] = {
-    "reading": "A model describes each picture; a judge that sees only the description answers "
-    "multiple-choice questions about the picture, or says that it cannot tell.",
-    "captionqa": "A model describes each picture; a judge that sees only the description answers "
-    "multiple-choice questions. Saying that the description does not tell earns part credit.",
-    "rubric": "A model describes each picture; a judge holds the description against statements. "
-    "One Must-Right statement that fails shuts the gate, and the picture scores zero.",
-    "direct": "A model answers questions about pictures; a judge compares each answer with the "
-    "reference.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +53,10 @@ class ReportOptions:
     gallery: int = GALLERY_CARDS
     pictures: bool = True
     regions: Mapping[str, Region] | None = None
+
+
+# The name under which a protocol lists the tables about a benchmark of rubrics.
+RUBRIC_STUDIES = "rubric-studies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,7 @@ def sections_of(
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault(_kin(run), []).append(replace(run, summary=summary_of(run)))
-    order = {name: k for k, name in enumerate(PROTOCOL_WORDS)}
+    order = {name: k for k, name in enumerate(PROTOCOLS)}
     sections = []
     for number, kin in enumerate(sorted(groups, key=lambda k: (order[k[0]], *k)), 1):
         same = named_apart(best_runs(groups[kin], len(groups[kin])))
@@ -237,7 +232,7 @@ def tables_of(section: Section) -> dict[str, Table]:
     }
     for dimension in _dimensions(runs):
         found[f"by-{dimension}"] = boards.across(runs, dimension, _first_metric(runs, dimension))
-    if runs[0].spec.protocol == "rubric":
+    if RUBRIC_STUDIES in runs[0].protocol.tables:
         found |= {f"study-{stem_of(t.title)}": t for t in study_tables(runs)}
     return found | {"counts": counts_table(runs), "usage": boards.usage_table(runs)}
 
@@ -297,7 +292,7 @@ def _section(section: Section) -> Html:
         kicker,
         element("h2", text(section.title)),
         element("p", text(lead), class_="lead"),
-        element("p", text(PROTOCOL_WORDS[section.runs[0].protocol.name])),
+        element("p", text(section.runs[0].protocol.about)),
         _warnings(section),
         element("h3", text("Leaderboard")),
         table_element(_leaderboard(section), low=section.low),
@@ -333,7 +328,7 @@ def _warnings(section: Section) -> Html:
 
 def _studies(section: Section) -> Html:
     """What the runs say about the benchmark itself, where the protocol has such studies."""
-    if section.runs[0].spec.protocol != "rubric":
+    if RUBRIC_STUDIES not in section.runs[0].protocol.tables:
         return Html("")
     parts = [element("h3", text("About the benchmark"))]
     for table in study_tables(section.runs):

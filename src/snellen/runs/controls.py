@@ -10,16 +10,10 @@ from snellen.flows import Flow, Given, ask_model
 from snellen.keys import rng_for
 from snellen.protocols import Options
 from snellen.protocols.choices import describe
-from snellen.protocols.reading import ReadingOptions
-from snellen.records import Item, ReplyRow
+from snellen.records import Item, ReplyRow, walk
 
 PREFIX = "swapped:"
 Rows = MutableMapping[tuple[str, int], ReplyRow]
-
-
-def is_swapped(options: Options) -> bool:
-    """Whether a run reads captions of other pictures."""
-    return isinstance(options, ReadingOptions) and options.control == "swapped"
 
 
 def derange(ids: Sequence[str], seed: int) -> dict[str, str]:
@@ -59,7 +53,6 @@ def swapped_options(options: Options, items: Sequence[Item], rows: Given, *, see
 
     Rows that were swapped before, as a run keeps them, stay as they are.
     """
-    assert isinstance(options, ReadingOptions)
     if any(donor_of(row) is not None for row in rows.values()):
         return replace(options, given=rows)
     donors = derange([item.id for item in items], seed)
@@ -70,12 +63,10 @@ def gather(
     items: Sequence[Item], options: Options, *, repeats: int, into: Rows
 ) -> Iterator[tuple[str, int, Flow[None]]]:
     """Flows that only ask for captions, at the addresses of an ordinary run, and keep them."""
-    assert isinstance(options, ReadingOptions)
-    for item in items:
-        for repeat in range(repeats):
-            yield item.id, repeat, _gather_one(item, options, repeat, into=into)
+    for item, repeat in walk(items, repeats):
+        yield item.id, repeat, _gather_one(item, options, repeat, into=into)
 
 
-def _gather_one(item: Item, options: ReadingOptions, repeat: int, *, into: Rows) -> Flow[None]:
-    request = describe(item.images, options.describe)
+def _gather_one(item: Item, options: Options, repeat: int, *, into: Rows) -> Flow[None]:
+    request = describe(item.images, options.prompts["reply"])
     into[item.id, repeat] = yield from ask_model(request, item.id, repeat=repeat)

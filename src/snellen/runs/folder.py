@@ -13,8 +13,10 @@ from snellen.engine.journal import read_rows
 from snellen.errors import RunFolderError
 from snellen.metrics import ProbeTable, Tally, probe_table
 from snellen.protocols import PROTOCOLS, Protocol, protocol_of
+from snellen.protocols.protocol import RunView
 from snellen.records import Item, ReplyRow, Verdict
 from snellen.runs.spec import SCHEMA, RunSpec, Summary
+from snellen.templates import Template
 
 T = TypeVar("T")
 
@@ -56,6 +58,18 @@ class Run:
         """Counts by cluster, with the protocol's metrics."""
         return self.protocol.tally(self.table(), self.replies)
 
+    def view(self, table: ProbeTable | None = None) -> RunView:
+        """What the protocol may read of the run; `table` spares making it anew."""
+        return RunView(
+            options=self.spec.options,
+            prompts={k: Template(p.name, p.text) for k, p in self.spec.prompts.items()},
+            items=self.items,
+            replies=self.replies,
+            verdicts=self.verdicts,
+            table=self.table() if table is None else table,
+            repeats=self.spec.repeats,
+        )
+
 
 def load_run(path: str | Path) -> Run:
     """Reads a run folder.
@@ -90,10 +104,11 @@ def read_spec(folder: Path) -> RunSpec:
             f"{file} has schema {spec.schema}, this version reads up to {SCHEMA}",
             hint="update snellen",
         )
-    if spec.protocol not in PROTOCOLS:
+    known = [name for name, one in PROTOCOLS.items() if not one.on_disk]
+    if spec.protocol not in known:
         raise RunFolderError(
             f"{file} names an unknown protocol `{spec.protocol}`",
-            hint="there are direct, reading and rubric; a newer snellen may know more",
+            hint=f"there are: {', '.join(known)}; a newer snellen may know more",
         )
     return spec
 

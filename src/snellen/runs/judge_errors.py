@@ -19,13 +19,6 @@ SCHEMA = 1
 RIGHT, WRONG, UNCERTAIN = "right", "wrong", "E"
 
 
-CLASSES: Mapping[str, tuple[str, ...]] = {
-    "reading": (RIGHT, WRONG, UNCERTAIN),
-    "rubric": ("true", "false"),
-    "direct": ("true", "false"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Rate:
     """`hits` of `n` tries; the 95% interval is clustered by picture, None where there is none."""

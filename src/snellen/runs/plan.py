@@ -20,6 +20,7 @@ from snellen.flows import Given
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, judge_forms, protocol_of
 from snellen.protocols.panels import RULES, Panel, Rule, role_of
+from snellen.protocols.protocol import with_templates
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.records import Benchmark
 from snellen.runs.run import DEFAULT_MAX_UNSCORED, Plan
@@ -255,7 +256,7 @@ def _with_judge_prompt(options: Options, prompt: templates.Template) -> Options:
     prompt.require(*judge_forms(options))
     usual = options.prompts["verdict"]
     slot = next(one.name for one in fields(options) if getattr(options, one.name) is usual)
-    return replace(options, **{slot: prompt})  # type: ignore[arg-type]
+    return with_templates(options, {slot: prompt})
 
 
 def recorded_options(request: RunRequest, benchmark: Benchmark) -> dict[str, Any]:
@@ -375,8 +376,8 @@ def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) ->
         return bind_embedded()
     protocol = protocol_of(benchmark.protocol, benchmark.name)
     defaults = {
-        "temperature": protocol.judge_temperature,
-        "max_tokens": protocol.judge_max_tokens,
+        "temperature": protocol.judge_defaults.temperature,
+        "max_tokens": protocol.judge_defaults.max_tokens,
     }
     table = settings.models.get(judge)
     named = {} if table is None else table.params

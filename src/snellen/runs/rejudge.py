@@ -8,6 +8,7 @@ from typing import Any
 
 from snellen.errors import UsageError
 from snellen.protocols import Options, judge_forms
+from snellen.protocols.protocol import with_templates
 from snellen.records import Benchmark
 from snellen.runs.folder import Run
 from snellen.runs.plan import RunRequest, plan_for
@@ -26,7 +27,7 @@ def stored_benchmark(run: Run) -> Benchmark:
     spec = run.spec
     return Benchmark(
         spec.benchmark,
-        spec.protocol,  # type: ignore[arg-type]
+        spec.protocol,
         run.items,
         version=spec.benchmark_version,
         license=spec.license,
@@ -102,7 +103,7 @@ def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Optio
         for field in fields(options)
         if getattr(options, field.name) is template
     }
-    return replace(options, **changed)  # type: ignore[arg-type]
+    return with_templates(options, changed)
 
 
 def _is_alike(stored: Template, template: Template) -> bool:

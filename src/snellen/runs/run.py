@@ -24,8 +24,8 @@ from snellen.flows import Flow, match_given
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, flow
 from snellen.protocols.panels import Panel, ask_panel
-from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict
-from snellen.runs.controls import gather, is_swapped, swapped_options
+from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict, walk
+from snellen.runs.controls import gather, swapped_options
 from snellen.runs.folder import Run, read_spec, write_json
 from snellen.runs.spec import Party, PromptRecord, RunSpec, Session, Summary
 from snellen.runs.summary import summarise
@@ -380,7 +380,7 @@ def phases(plan: Plan) -> Iterator[Batch]:
     items = plan.benchmark.items
     n_items = plan.repeats * len(items)
     n_probes = plan.repeats * sum(len(item.probes) for item in items)
-    if not is_swapped(plan.options):
+    if not plan.options.is_swapped:
         yield Batch(work(plan), "", n_items, n_probes)
         return
     rows = plan.options.given
@@ -396,18 +396,16 @@ def phases(plan: Plan) -> Iterator[Batch]:
 
 def work(plan: Plan) -> Iterator[Work]:
     """The flows of a plan, in the order of the data, each item's repeats together."""
-    for item in plan.benchmark.items:
-        for repeat in range(plan.repeats):
-            yield item.id, repeat, flow_of(plan, item, repeat)
+    for item, repeat in walk(plan.benchmark.items, plan.repeats):
+        yield item.id, repeat, flow_of(plan, item, repeat)
 
 
 def flow_of(plan: Plan, item: Item, repeat: int) -> Flow[Outcome]:
     """The flow of one item, before one judge or a panel."""
     if plan.panel is None:
         return flow(item, plan.options, repeat)
-    asks_model = getattr(plan.options, "control", "") != "blind"
     make = partial(flow, item, plan.options, repeat)
-    return ask_panel(make, plan.panel, asks_model=asks_model)
+    return ask_panel(make, plan.panel, asks_model=plan.options.asks_model)
 
 
 def _finish(

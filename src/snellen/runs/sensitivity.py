@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from snellen.keys import digest_of
 from snellen.metrics import ProbeTable
+from snellen.protocols import PROTOCOLS
 from snellen.runs.folder import Run
-from snellen.runs.judge_errors import CLASSES, JudgeCheck, ProtocolCheck
+from snellen.runs.judge_errors import JudgeCheck, ProtocolCheck
 from snellen.runs.spec import RunSpec
 
 DRAWS = 100
@@ -135,7 +136,7 @@ def ranges_of(
     have come about under such error rates, whatever the truth.
     `confusion` has `truths`, `said` and `counts`; unscored verdicts of the check are left out.
     """
-    classes = CLASSES[run.spec.protocol]
+    classes = PROTOCOLS[run.spec.protocol].classes
     said = confusion["said"]
     counts = np.array(confusion["counts"], float)[:, [said.index(name) for name in classes]]
     judged = _judged(run, table)

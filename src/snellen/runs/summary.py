@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from snellen.engine.counters import Counters, RoleCounters
+from snellen.engine.counters import Counters
 from snellen.metrics import Array, Formula, ProbeTable, Tally, group_masks
-from snellen.protocols.direct import consistency
 from snellen.records import Item, Verdict
-from snellen.runs import gating, reading_notes
 from snellen.runs.folder import Run
 from snellen.runs.spec import Counts, Summary, Value
 from snellen.stats import bootstrap as stats
@@ -44,7 +42,7 @@ def summarise(run: Run, *, status: str, counters: Counters | None = None) -> Sum
         usage=usage_of(counters),
         group_counts=group_counts,
         extra=extra,
-        notes=_notes(run, tally, extra),
+        notes=_notes(run, table, tally.n_clusters, extra),
     )
 
 
@@ -71,11 +69,12 @@ def values_of(
     found = tally.intervals(stats.Resampling(resamples))
     values = {}
     for k, metric in enumerate(tally.metrics):
+        low, high = float(found.low[k]), float(found.high[k])
         values[metric.name] = Value(
             value=_number(metric.value, sums),
             scored=_number(metric.scored, sums),
             upper=_number(metric.upper, sums),
-            ci95=_pair(found.low[k], found.high[k]),
+            ci95=(low, high) if math.isfinite(low) and math.isfinite(high) else None,
             n=float(metric.n(sums)),
             n_items=n_items,
             lower=_number(metric.lower, sums),
@@ -98,10 +97,6 @@ def _number(formula: Formula | None, sums: Mapping[str, Array]) -> float | None:
         return None
     value = float(formula(sums))
     return value if math.isfinite(value) else None
-
-
-def _pair(low: float, high: float) -> tuple[float, float] | None:
-    return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
 
 
 def _any_scored(table: ProbeTable) -> bool:
@@ -176,30 +171,18 @@ def _breakdowns(
 
 def usage_of(counters: Counters | None) -> dict[str, Any]:
     """Tokens, calls and cost by role; an unknown cost is None, never 0."""
-    roles = {} if counters is None else counters.roles
-    usage: dict[str, Any] = {role: _role_usage(m) for role, m in roles.items()}
-    usage.setdefault("model", {})
-    usage.setdefault("judge", {})
+    usage: dict[str, Any] = {"model": {}, "judge": {}}
+    for role, counted in ({} if counters is None else counters.roles).items():
+        usage[role] = {k: v for k, v in asdict(counted).items() if k != "unknown_cost"}
+        usage[role]["cost_usd"] = None if counted.unknown_cost else counted.cost_usd
     costs = [entry.get("cost_usd") for entry in usage.values() if entry]
     known = bool(costs) and all(c is not None for c in costs)
     usage["cost_usd"] = sum(c for c in costs if c is not None) if known else None
     return usage
 
 
-def _role_usage(counters: RoleCounters) -> dict[str, Any]:
-    entry = {k: v for k, v in asdict(counters).items() if k not in {"cost_usd", "unknown_cost"}}
-    entry["cost_usd"] = None if counters.unknown_cost else counters.cost_usd
-    return entry
-
-
 def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
-    extra: dict[str, Any] = {}
-    steady = consistency(table, run.spec.repeats) if run.spec.protocol == "direct" else None
-    if steady is not None:
-        extra["consistency"] = steady
-    if run.spec.protocol == "rubric":
-        extra |= gating.gate_extra(run, table)
-    extra |= reading_notes.calibration_extra(run)
+    extra = run.protocol.extras(run.view(table))
     if run.spec.judge.members:
         from snellen.runs.votes import panel_extra
 
@@ -211,32 +194,31 @@ def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
     return extra
 
 
-def _notes(run: Run, tally: Tally, extra: Mapping[str, Any]) -> tuple[str, ...]:
+def _notes(
+    run: Run, table: ProbeTable, n_clusters: int, extra: Mapping[str, Any]
+) -> tuple[str, ...]:
     notes = []
-    if run.spec.judge.fidelity == "low":
+    spec = run.spec
+    if spec.judge.fidelity == "low":
         notes.append(
             "low fidelity: the embedded judge read these replies; its numbers must not be "
             "compared with published ones"
         )
-    if tally.n_clusters < 2:
+    if n_clusters < 2:
         notes.append("one image alone tells nothing about others: there are no intervals")
-    elif tally.n_clusters < stats.FEW_CLUSTERS:
-        notes.append(f"few images: intervals over {tally.n_clusters} images are rough")
-    if run.spec.skipped_rows:
-        notes.append(f"{len(run.spec.skipped_rows)} bad rows of the data were left out")
+    elif n_clusters < stats.FEW_CLUSTERS:
+        notes.append(f"few images: intervals over {n_clusters} images are rough")
+    if spec.skipped_rows:
+        notes.append(f"{len(spec.skipped_rows)} bad rows of the data were left out")
     if doubtful := sum(row.doubt for row in run.replies.values()):
         notes.append(
             f"{doubtful} replies end with a closing mark of thoughts and nothing behind it: their "
             "text was judged, though it may be thoughts"
         )
-    notes += reading_notes.reading_notes(run)
-    if "calibration" in extra:
-        found = extra["calibration"]
-        notes.append(
-            f"expected calibration error of the judge: {found['ece']:.3f} (n={found['n']})"
-        )
-    if run.spec.protocol == "rubric":
-        notes += gating.gate_notes(extra)
+    if spec.options.get("kept_share") is not None:
+        kept = 100 * float(spec.options["kept_share"])
+        notes.append(f"captions cut to {kept:g}% of their length")
+    notes += run.protocol.notes(run.view(table), extra)
     if "judge_check" in extra:
         from snellen.runs.sensitivity import judge_check_notes
 

@@ -1,15 +1,17 @@
-"""How a panel's judges voted: where they disagreed, and who is how often with the panel."""
+"""How a panel's judges voted: where they disagreed, and how often each is with the panel."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from snellen.records import Item, Probe, Verdict
+from snellen.records import Item, Probe, Verdict, walk
 from snellen.runs.folder import Run
 from snellen.stats.agreement import fleiss_kappa
+
+Vote = str | bool
 
 
 @dataclass(slots=True)
@@ -19,7 +21,7 @@ class Votes:
     n: int = 0
     split: int = 0
 
-    def add(self, values: Sequence[Any]) -> None:
+    def add(self, values: Sequence[Vote]) -> None:
         """Counts one probe's valid votes."""
         if len(values) > 1:
             self.n += 1
@@ -36,8 +38,8 @@ class Member:
     """One judge of a panel: its valid votes, and those that the panel's verdict agreed with."""
 
     valid: int = 0
-    with_panel: int = 0
     decided: int = 0
+    with_panel: int = 0
 
 
 @dataclass(slots=True)
@@ -55,52 +57,42 @@ def panel_votes(run: Run) -> PanelVotes | None:
     if not run.spec.judge.members:
         return None
     found = PanelVotes()
-    ballots: list[tuple[Any, ...]] = []
-    for item, probe, verdict in _voted(run):
-        votes = verdict.votes or {}
-        valid = tuple(value for value in votes.values() if value is not None)
-        ballots.append(valid)
-        found.overall.add(valid)
-        for dimension, label in _labels(item, probe, run.protocol.dimensions):
-            found.by.setdefault(dimension, {}).setdefault(label, Votes()).add(valid)
-        for name, value in votes.items():
-            _count(found.members.setdefault(name, Member()), value, verdict)
-    found.kappa = _kappa(ballots)
+    ballots: list[list[str]] = []
+    for item, repeat in walk(run.items, run.spec.repeats):
+        for probe in item.probes:
+            verdict = run.verdicts.get((item.id, repeat, probe.id))
+            if verdict is None or verdict.votes is None:
+                continue
+            valid = [value for value in verdict.votes.values() if value is not None]
+            ballots.append([str(value) for value in valid])
+            found.overall.add(valid)
+            for dimension, label in _labels(item, probe, run.protocol.dimensions):
+                found.by.setdefault(dimension, {}).setdefault(label, Votes()).add(valid)
+            _count_members(found.members, verdict)
+    labels = sorted({value for ballot in ballots for value in ballot})
+    if labels:
+        kappa = fleiss_kappa([[ballot.count(label) for label in labels] for ballot in ballots])
+        found.kappa = None if math.isnan(kappa) else kappa
     return found
 
 
-def _voted(run: Run) -> Iterator[tuple[Item, Probe, Verdict]]:
-    for item in run.items:
-        for repeat in range(run.spec.repeats):
-            for probe in item.probes:
-                verdict = run.verdicts.get((item.id, repeat, probe.id))
-                if verdict is not None and verdict.votes is not None:
-                    yield item, probe, verdict
-
-
 def _labels(item: Item, probe: Probe, dimensions: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The labels of a probe in each dimension: its own, else those of its item."""
     for dimension in dimensions:
         own = probe.groups.get(dimension)
         for label in (own,) if own else item.groups.get(dimension, ()):
             yield dimension, label
 
 
-def _count(member: Member, value: str | bool | None, verdict: Verdict) -> None:
-    if value is None:
-        return
-    member.valid += 1
-    if verdict.status == "scored":
-        member.decided += 1
-        member.with_panel += value == verdict.verdict
-
-
-def _kappa(ballots: Sequence[Sequence[Any]]) -> float | None:
-    labels = sorted({str(value) for ballot in ballots for value in ballot})
-    counts = [[sum(str(v) == label for v in ballot) for label in labels] for ballot in ballots]
-    if not counts or not labels:
-        return None
-    kappa = fleiss_kappa(counts)
-    return None if math.isnan(kappa) else kappa
+def _count_members(members: dict[str, Member], verdict: Verdict) -> None:
+    """Adds each judge's vote on one probe, and whether the panel came to the same."""
+    for name, value in (verdict.votes or {}).items():
+        member = members.setdefault(name, Member())
+        if value is not None:
+            member.valid += 1
+            if verdict.status == "scored":
+                member.decided += 1
+                member.with_panel += value == verdict.verdict
 
 
 def panel_extra(run: Run) -> dict[str, Any]:
@@ -108,22 +100,11 @@ def panel_extra(run: Run) -> dict[str, Any]:
     found = panel_votes(run)
     if found is None:
         return {}
-    return {
-        "panel": {
-            **run.spec.judge.params,
-            "disagreement": _plain(found.overall),
-            "by": {
-                dimension: {label: _plain(votes) for label, votes in sorted(labels.items())}
-                for dimension, labels in found.by.items()
-            },
-            "members": {
-                name: {"valid": m.valid, "decided": m.decided, "with_panel": m.with_panel}
-                for name, m in found.members.items()
-            },
-            "kappa": found.kappa,
-        }
+    by = {
+        dimension: {label: {**asdict(v), "share": v.share} for label, v in sorted(labels.items())}
+        for dimension, labels in found.by.items()
     }
-
-
-def _plain(votes: Votes) -> dict[str, Any]:
-    return {"n": votes.n, "split": votes.split, "share": votes.share}
+    overall = {**asdict(found.overall), "share": found.overall.share}
+    members = {name: asdict(member) for name, member in found.members.items()}
+    panel = {"disagreement": overall, "by": by, "members": members, "kappa": found.kappa}
+    return {"panel": {**run.spec.judge.params, **panel}}

@@ -66,7 +66,7 @@ def find_controlled(runs: Sequence[Run]) -> list[Controlled]:
     """Each run that has controls beside it: same data and judge, and for swapped the same model."""
     found = []
     for real in runs:
-        if control_of(real) or real.spec.protocol != "reading":
+        if control_of(real) or "controls" not in real.protocol.tables:
             continue
         near = [run for run in runs if _is_near(run, real)]
         blind = tuple(run for run in near if control_of(run) == "blind")

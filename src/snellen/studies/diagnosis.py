@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from snellen.errors import ComparisonError
-from snellen.protocols.choices import LETTERS
-from snellen.records import Item, Probe, Verdict
+from snellen.records import LETTERS, Item, Probe, Verdict
 from snellen.runs.folder import Run
 from snellen.runs.spec import Value
 from snellen.tables.runs import breakdown, summary_of

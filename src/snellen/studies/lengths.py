@@ -71,7 +71,7 @@ def shorten(run: Run, share: float) -> Run:
     Raises:
         UsageError: its replies are no captions, or it is a control.
     """
-    if run.spec.protocol == "direct" or run.spec.options.get("control"):
+    if not run.protocol.describes or run.spec.options.get("control"):
         raise UsageError(
             f"{run.folder} holds no captions of its pictures that could be cut",
             hint="give a run of a reading or rubric benchmark that is no control",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -119,3 +119,82 @@ def published_table(runs: Sequence[Run]) -> Table:
         ),
         (WARNING, f"published: {_scores()[benchmark]['source']}"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule between printed numbers of one model: what it gives, and what the paper prints.
+
+    Both are in the paper's unit. `allowed` is how far apart rounding may put them.
+    """
+
+    rule: str
+    model: str
+    printed: float
+    computed: float
+    allowed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether both are the same but for rounding."""
+        return abs(self.printed - self.computed) <= self.allowed + 1e-9
+
+
+def published_checks(benchmark: str) -> tuple[Check, ...]:
+    """The consistency checks of a benchmark's published rows, rule by rule.
+
+    >>> all(check.holds for check in published_checks("capprobe"))
+    True
+
+    Raises:
+        UsageError: nothing is published about this benchmark.
+    """
+    published_models(benchmark)
+    return tuple(CHECKS[benchmark](_scores()[benchmark]))
+
+
+def _caption_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
+    """Two identities of the formulas; a product of two rounded rates is off by up to 0.02."""
+    for row in scores["models"]:
+        product = row["effective_acc"] * row["coverage"] / 100
+        yield Check(
+            "overall = effective x coverage", row["model"], row["overall_acc"], product, 0.02
+        )
+    for row in scores["models"]:
+        rest = 100 - row["coverage"]
+        yield Check("uncertain = 100 - coverage", row["model"], row["uncertain_ratio"], rest, 0.01)
+
+
+def _capability_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
+    """The overall accuracy from the capabilities; all are printed with one decimal."""
+    yield from _overall_checks(scores, "subset_sizes", allowed=0.1)
+
+
+def _gate_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
+    """The overall score from the domains, and the reliability gap from both kinds of statements.
+
+    The score does not follow from the printed columns: it is up to 0.1 points above their mean,
+    where two decimals allow 0.01.
+    """
+    yield from _overall_checks(scores, "images_per_domain", allowed=0.01)
+    n_must, n_easy = scores["n_must_right"], scores["n_easy_wrong"]
+    for row in scores["models"]:
+        printed = scores["reliability_gap_printed"].get(row["model"])
+        if printed is not None:
+            held = row["must_right_item"] * n_must + row["easy_wrong_item"] * n_easy
+            gap = row["gate_pass"] - held / scores["n_rubrics"]
+            yield Check("gap = gate pass - atomic", row["model"], printed, gap, 0.1)
+
+
+def _overall_checks(scores: Mapping[str, Any], sizes: str, *, allowed: float) -> Iterator[Check]:
+    known = scores[sizes]
+    for row in scores["models"]:
+        mean = sum(row[label] * n for label, n in known.items()) / sum(known.values())
+        yield Check("overall = mean of the columns", row["model"], row["overall"], mean, allowed)
+
+
+CHECKS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Check]]] = {
+    "capprobe": _caption_checks,
+    "perception_bench": _capability_checks,
+    "perception_rubrics": _gate_checks,
+}

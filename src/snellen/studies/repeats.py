@@ -41,7 +41,7 @@ def direct_tables(runs: Sequence[Run]) -> Iterator[Table]:
 
 def consistency_of(run: Run) -> Consistency | None:
     """How steady the answers of a run with repeats are; None without repeats."""
-    if run.spec.protocol != "direct" or run.spec.repeats < 2:
+    if "repeats" not in run.protocol.tables or run.spec.repeats < 2:
         return None
     return consistency(run.table(), run.spec.repeats)
 
