@@ -47,9 +47,12 @@ def test_statistics_of_a_build(tmp_path: Path) -> None:
     out = tmp_path / "out"
     construct(paint(tmp_path / "in", 1), out, until="question")
     shown = typed("statistics", str(out))
-    for piece in ("Questions by category", "As a row among benchmarks", "Funnel"):
+    for piece in ("Questions by category", "As a row among benchmarks", "Funnel", "fewer than 3"):
         assert piece in shown.stdout
-    assert json.loads(typed("statistics", str(out), "--json").stdout)["images"] == 1
+    found = json.loads(typed("statistics", str(out), "--json").stdout)
+    assert found["counts"]["images"] == 1
+    assert len(found["thin_domains"]) == 37
+    assert 215 <= len(found["empty_subdomains"]) <= 218
 
 
 @pytest.mark.slow

@@ -171,6 +171,7 @@ def test_a_describer_that_writes_prose_is_asked_again_and_its_regions_rejected(
     assert rejected.detail["reply"] == "What a lovely view."
 
 
+@pytest.mark.slow
 def test_a_failed_call_is_counted_and_asked_again_at_the_next_start(tmp_path: Path) -> None:
     """A region whose call failed is missing once, and there after the next start."""
     source, out = paint(tmp_path / "in", 1), tmp_path / "out"

@@ -13,6 +13,7 @@ from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
     from snellen.builders.counts import DataCounts
+    from snellen.builders.taxonomy import Coverage
     from snellen.construction.build import BuildRequest, Built
     from snellen.construction.files import StageRecord
     from snellen.tables.table import Table
@@ -266,14 +267,19 @@ def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
     """Print what the papers print about their data: DIR is being built, or is a benchmark."""
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.files import read_funnel
-    from snellen.construction.statistics import data_counts
+    from snellen.construction.statistics import data_counts, label_coverage
 
     counts, stage = data_counts(folder)
+    labels = label_coverage(folder)
     if as_json:
-        print_json(counts)
+        thin = [] if labels is None else labels[0].thin(labels[1])
+        empty = [] if labels is None else labels[0].empty_pairs
+        print_json({"counts": counts, "thin_domains": thin, "empty_subdomains": empty})
     else:
         for table in statistics_tables(counts, stage):
             print_table(table)
+        if labels is not None:
+            print_table(thin_table(*labels))
         funnel = tuple(read_funnel(Path(folder)))
         if funnel:
             print_table(funnel_table(funnel))
@@ -314,6 +320,25 @@ def statistics_tables(counts: DataCounts, stage: str) -> tuple[Table, ...]:
         Table("Questions by category", ("Category", "Questions", "%"), categories),
         Table("As a row among benchmarks", columns, (row,)),
     )
+
+
+def thin_table(labels: Coverage, least: int) -> Table:
+    """The domains with few pictures or none, and which of their sub-domains are empty."""
+    from snellen.tables.table import Table
+
+    empty: dict[str, list[str]] = {}
+    for domain, sub in labels.empty_pairs:
+        empty.setdefault(domain, []).append(sub)
+    rows = tuple(
+        (name, f"{n:,}", f"{len(empty.get(name, ())):,}") for name, n in labels.thin(least)
+    )
+    notes = tuple(
+        f"{name}: none of {', '.join(subs)}"
+        for name, subs in empty.items()
+        if labels.l1[name] >= least
+    )
+    title = f"Domains with fewer than {least} pictures"
+    return Table(title, ("Domain", "Pictures", "Empty sub-domains"), rows, notes)
 
 
 def draw_figures(counts: DataCounts, out: Path) -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 
 from snellen.builders.counts import DataCounts, count
+from snellen.builders.options import SelectOptions
 from snellen.builders.rows import Label, PictureRow, QuestionRow, Shot
+from snellen.builders.taxonomy import Coverage, coverage
 from snellen.construction import files
 from snellen.construction.capprobe import CAPPROBE
 from snellen.construction.export import BENCHMARK
+from snellen.construction.picture_stages import taxonomy_of
 from snellen.engine.journal import read_rows
 from snellen.errors import DataError
 from snellen.readers import load_benchmark
@@ -45,6 +48,22 @@ def data_counts(path: str | Path) -> tuple[DataCounts, str]:
         if rows is not None:
             return count(pictures, rows), name
     raise DataError("no stage has written questions yet", file=folder, hint="go on building first")
+
+
+def label_coverage(path: str | Path) -> tuple[Coverage, int] | None:
+    """How many pictures each label of the taxonomy has after `select`, and what counts as thin.
+
+    None for a folder that is not being built, or whose pictures have no labels.
+    """
+    folder = Path(path)
+    if not (folder / "build.json").exists():
+        return None
+    section = files.read_record(folder).options.get("select", {})
+    options = msgspec.convert(section, SelectOptions)
+    pictures = files.read_stage(folder, CAPPROBE, CAPPROBE.stages[0])
+    if options.labels == "none" or pictures is None:
+        return None
+    return coverage(pictures, taxonomy_of(options)), options.thin
 
 
 def _of_benchmark(folder: Path) -> DataCounts:
