@@ -18,7 +18,8 @@ from snellen.builders.options import SegmentOptions, VerifyOptions
 from snellen.construction.config import BuildConfig, RoleTable
 from snellen.construction.files import read_funnel
 from snellen.pictures.masks import decode_mask, encode_mask
-from snellen.segment.regions import box_of
+from snellen.segment.models import TwoModels, load_things
+from snellen.segment.regions import Found, box_of, choose
 from snellen.settings import ModelSettings
 
 pytestmark = pytest.mark.slow
@@ -51,17 +52,8 @@ def bundled_pixels(*names: str) -> list[np.ndarray[Any, Any]]:
     return found
 
 
-def test_a_real_yolo_class_with_random_weights_gives_masks_of_the_pictures_shape() -> None:
-    """Built from its yaml: what it finds has the picture's shape, and packs into run lengths."""
-    pytest.importorskip("torch")
-    pytest.importorskip("ultralytics")
-    from snellen.segment.models import TwoModels, load_things
-
-    pictures = bundled_pixels("cat.jpg", "coins.jpg")
-    # Random weights are sure of nothing: every guess is taken.
-    options = SegmentOptions(source="yolo+sam3", min_score=0.0, concepts=(), device="cpu")
-    models = TwoModels(options, things=load_things("yolo11n-seg.yaml"), stuff=(None, None))
-    found = models.regions(pictures)
+def check(pictures: list[np.ndarray[Any, Any]], found: list[list[Found]]) -> None:
+    """Masks have their picture's shape, pack into run lengths, and boxes are in thousandths."""
     assert any(found)
     for pixels, regions in zip(pictures, found, strict=True):
         for one in regions:
@@ -71,3 +63,59 @@ def test_a_real_yolo_class_with_random_weights_gives_masks_of_the_pictures_shape
                 ymin, xmin, ymax, xmax = box_of(one.mask)
                 assert 0 <= ymin < ymax <= 1000
                 assert 0 <= xmin < xmax <= 1000
+                assert 0 <= (one.score or 0.0) <= 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_real_yolo_class_with_random_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Built from its yaml and asked for all guesses: things in masks of the pictures' shapes."""
+    monkeypatch.setenv("YOLO_OFFLINE", "true")
+    monkeypatch.setenv("YOLO_CONFIG_DIR", str(tmp_path))
+    pytest.importorskip("ultralytics")
+    pictures = bundled_pixels("cat.jpg", "coins.jpg")
+    options = SegmentOptions(source="yolo+sam3", min_score=0.0, concepts=(), device="cpu")
+    models = TwoModels(options, things=load_things("yolo11n-seg.yaml"), stuff=(None, None))
+    found = models.regions(pictures)
+    check(pictures, found)
+    assert {one.nature for regions in found for one in regions} == {"thing"}
+
+
+class NoThings:
+    """A class of things that finds none."""
+
+    masks = None
+
+    def predict(self, pictures: list[Any], **_: Any) -> list[NoThings]:
+        return [self for _ in pictures]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_real_sam_class_with_random_weights() -> None:
+    """The SAM 3 class, two layers deep, with a tokenizer of two words: stuff by concept."""
+    transformers = pytest.importorskip("transformers", minversion="5.0")
+    pytest.importorskip("torch")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {"<unk>": 0, "<s>": 1, "</s>": 2, "<pad>": 3, "sky": 4, "ground": 5}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>",
+        pad_token="<pad>", model_max_length=32,
+    )  # fmt: skip
+    settings = transformers.Sam3Config()
+    settings.vision_config.backbone_config.num_hidden_layers = 2
+    settings.vision_config.backbone_config.global_attn_indexes = [1]
+    settings.text_config.num_hidden_layers = 2
+    settings.detr_encoder_config.num_layers = settings.detr_decoder_config.num_layers = 1
+    model = transformers.Sam3Model(settings).eval()
+    processor = transformers.Sam3Processor(transformers.Sam3ImageProcessor(), fast)
+    options = SegmentOptions(source="yolo+sam3", min_score=0.0, concepts=("sky",), device="cpu")
+    pictures = bundled_pixels("cat.jpg")
+    found = TwoModels(options, things=NoThings(), stuff=(model, processor)).regions(pictures)
+    check(pictures, found)
+    assert {(one.guess, one.nature) for one in found[0]} == {("sky", "stuff")}
+    kept, left = choose(found[0], SegmentOptions(max_regions=5))
+    assert len(kept) <= 5
+    assert len(kept) + len(left) == len(found[0])

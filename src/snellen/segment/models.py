@@ -57,6 +57,8 @@ class TwoModels:
         model, processor = self._stuff
         import torch
 
+        # The class warns of arrays that it may not write to.
+        pixels = np.array(pixels)
         for concept in self._options.concepts:
             inputs = processor(images=pixels, text=concept, return_tensors="pt").to(self._device)
             with torch.inference_mode():
@@ -96,7 +98,8 @@ def _best_device() -> str:
 def load_things(weights: str) -> Any:
     """The YOLO segmentation class with weights, or without any from its `.yaml`.
 
-    It is under the AGPL: Snellen uses it where the user has installed it.
+    It is under the AGPL: Snellen uses it where the user has installed it. On import it writes its
+    settings (YOLO_CONFIG_DIR), and looks for a network unless YOLO_OFFLINE is true.
 
     Raises:
         MissingExtraError: ultralytics is not installed.
