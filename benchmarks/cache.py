@@ -30,7 +30,11 @@ def main() -> None:
                 name: measuring.run(
                     measuring.snellen_run(str(source), server.url, place / name, *words)
                 )
-                for name, words in (("without", ["--no-cache"]), ("filling", []), ("filled", []))
+                for name, words in (
+                    ("without", []),
+                    ("filling", ["--cache"]),
+                    ("filled", ["--cache"]),
+                )
             }
             calls = server.stats()["calls"]
         size = sum(file.stat().st_size for file in (place / "cache").glob("replies.sqlite*"))

@@ -30,7 +30,8 @@ DOMAINS = tuple(f"domain {k}" for k in range(20))
 
 def write_runs(folder: Path, words: argparse.Namespace) -> None:
     """Writes the run folders: the same items, each captioner with its own verdicts."""
-    from snellen.runs.spec import Party, RunSpec
+    from snellen.records import ModelRecord
+    from snellen.runs.spec import RunSpec
 
     items = _items(words.images, words.questions)
     lines = b"".join(msgspec.json.encode(item) + b"\n" for item in items)
@@ -42,8 +43,8 @@ def write_runs(folder: Path, words: argparse.Namespace) -> None:
             protocol="reading",
             data_digest="d",
             items={item.id: item.digest for item in items},
-            model=Party(f"model-{number:02d}"),
-            judge=Party("judge"),
+            model=ModelRecord(f"model-{number:02d}"),
+            judge=ModelRecord("judge"),
             prompts={},
             options={},
         )

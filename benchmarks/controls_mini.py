@@ -34,7 +34,7 @@ def mini_case(folder: Path) -> Controlled:
             "mini-reading",
             judge="embedded",
             control="blind",
-            option_seed=seed,
+            option_order=seed,
             out=folder / f"blind-{seed}",
         )
         for seed in ORDERS

@@ -15,9 +15,11 @@ import click
 import numpy as np
 
 import snellen
+from snellen.api import RunArguments
 from snellen.cli import COMMANDS, cli
 from snellen.metrics import reach
 from snellen.protocols import PROTOCOLS
+from snellen.runs.request import arguments
 
 HERE = Path(__file__).parent / "reference"
 WIDTH = 96
@@ -51,14 +53,48 @@ def python_page() -> str:
         if name.startswith("__"):
             continue
         value = getattr(snellen, name)
-        lines += [f"## `snellen.{name}{_signature(value)}`", "", inspect.getdoc(value) or "", ""]
+        lines += [*_heading(name, value), inspect.getdoc(value) or "", ""]
+    lines += arguments_table()
     return "\n".join(lines)
 
 
-def _signature(value: object) -> str:
-    if inspect.isclass(value):
-        return ""
-    return str(inspect.signature(value)) if callable(value) else ""
+def _heading(name: str, value: object) -> list[str]:
+    """The call with its signature; arguments that all runs share stand in a table of their own."""
+    if not callable(value) or inspect.isclass(value):
+        return [f"## `snellen.{name}`", ""]
+    signature = inspect.signature(value)
+    shown = list(signature.parameters.values())
+    makes_a_run = set(RunArguments.__annotations__) <= set(signature.parameters)
+    if makes_a_run:
+        shown = [one for one in shown if one.name not in RunArguments.__annotations__]
+    lines = [f"    {one},".replace("'", "") for one in shown]
+    keywords = [k for k, one in enumerate(shown) if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    if keywords:
+        lines.insert(keywords[0], "    *,")
+    if makes_a_run:
+        lines.append("    ...,  # and the arguments of all runs, below")
+    returns = str(signature.return_annotation).strip("'")
+    body = [f"snellen.{name}(", *lines, f") -> {returns}"]
+    return [f"## `snellen.{name}`", "", "```text", *body, "```", ""]
+
+
+def arguments_table() -> list[str]:
+    """Every argument of a run: type, default, meaning."""
+    lines = [
+        "## Arguments of all runs",
+        "",
+        "The options of `snellen run`, as keywords. None stands for the default.",
+        "",
+        "| argument | type | default | meaning | as an option |",
+        "|---|---|---|---|---|",
+    ]
+    for name, annotation in RunArguments.__annotations__.items():
+        one = arguments()[name]
+        kind = annotation.__forward_arg__.replace("|", "\\|")
+        lines.append(
+            f"| `{name}` | `{kind}` | `{one.default!r}` | {one.about.help} | `{one.option}` |"
+        )
+    return [*lines, ""]
 
 
 def metrics_page() -> str:

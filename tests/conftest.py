@@ -78,6 +78,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     """Replies and fetched data go to a folder of this test's own."""
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("SNELLEN_CACHE", str(folder))
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"):
+    proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy")
+    for name in (*proxies, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     return folder

@@ -19,7 +19,7 @@ import pytest
 
 import snellen
 from snellen import errors
-from snellen.runs import plan
+from snellen.endpoints import bind
 
 JUDGED = "Judgement: True"
 
@@ -306,9 +306,9 @@ def test_comparing_takes_one_metric_by_its_name() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork where there is fork")
 def test_a_forked_process_has_an_embedded_judge_of_its_own() -> None:
     """The judge of a forked process is not its parent's, whose threads it has not got."""
-    here = plan.embedded_judge()
-    assert plan.embedded_judge() is here
+    here = bind.embedded_judge()
+    assert bind.embedded_judge() is here
     child = os.fork()
     if not child:
-        os._exit(int(plan.embedded_judge() is here))
+        os._exit(int(bind.embedded_judge() is here))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -73,6 +73,37 @@ def run_by_hand(
         ]
 
 
+def with_system(flow: Flow[R], texts: Mapping[str, str]) -> Flow[R]:
+    """The same flow with a system message before the requests of a role: `model`, or `judge`.
+
+    A system message that a request has already follows the text after a blank line.
+    """
+    if not texts:
+        return (yield from flow)
+    sent: Any = None
+    while True:
+        try:
+            wanted: Sequence[Any] = flow.send(sent)
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+        sent = yield [
+            _prefixed(one, texts) if isinstance(one, Request) else with_system(one, texts)
+            for one in wanted
+        ]
+
+
+def _prefixed(request: Request, texts: Mapping[str, str]) -> Request:
+    text = texts.get("model" if request.role == "model" else "judge")
+    if text is None:
+        return request
+    first, *rest = request.messages
+    if first.role == "system":
+        first = Message("system", (text + "\n\n", *first.parts))
+        return replace(request, messages=(first, *rest))
+    return replace(request, messages=(Message("system", (text,)), *request.messages))
+
+
 def ask_model(
     request: Request, item_id: str, *, repeat: int = 0, given: Given | None = None
 ) -> Flow[ReplyRow]:

@@ -10,7 +10,7 @@ An `Item` (pictures and text) goes to the model, its `Reply` goes to a judge wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +18,10 @@ import msgspec
 
 ProtocolName = str
 Status = Literal["scored", "unscored", "skipped"]
+# A model or judge: its name, or a Python function that takes OpenAI-style messages.
+Speaker = str | Callable[..., Any]
+# Body fields of a request, as they are sent.
+Params = Mapping[str, Any]
 
 # The letters of options, in order.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -335,3 +339,23 @@ class Outcome:
 
     reply: ReplyRow
     verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """A model or a judge as it stands in `run.json`: never a key, never credentials in the URL.
+
+    `members` are the judges of a panel, whose rule stands in `params`.
+    """
+
+    name: str
+    url: str = ""
+    model: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    family: str = ""
+    license: str = ""
+    released: str = ""
+    revision: str = ""
+    quantization: str = ""
+    fidelity: str = ""
+    members: tuple[ModelRecord, ...] = ()

@@ -19,7 +19,7 @@ from tests.worlds.compared_runs import (
 
 from snellen.__main__ import main
 from snellen.cli import cli
-from snellen.runs.spec import Party
+from snellen.records import ModelRecord
 from snellen.stats.simulation import Captioner, simulate_rivals
 
 
@@ -153,7 +153,7 @@ def test_a_gate_that_cannot_be_told_fails(call, folders, tmp_path):
 
 def test_a_refusal_is_one_line_and_a_hint(call, folders, tmp_path):
     """Another judge is refused with both names; `--across judge` compares and shows the change."""
-    other = varied(bundled("careless"), judge=Party("strict"))
+    other = varied(bundled("careless"), judge=ModelRecord("strict"))
     folder = write_run(other, tmp_path / "other")
     code, out, err = call(folders["careless"], folder)
     assert (code, out) == (1, "")
@@ -180,7 +180,7 @@ def test_items_in_common_are_compared_on_request(call, folders, tmp_path):
     run = bundled("careless")
     kept = run.items[:10]
     short = replace(
-        varied(run, items={item.id: item.digest for item in kept}, model=Party("short")),
+        varied(run, items={item.id: item.digest for item in kept}, model=ModelRecord("short")),
         items=kept,
     )
     folder = write_run(short, tmp_path / "short")
@@ -226,9 +226,9 @@ def test_a_leaderboard_says_which_runs_do_not_belong_beside_the_others(tmp_path)
     made = {
         "base": base,
         "cut": a_run(items[:2], [{("image0", "image0-0"): "B"}], name="cut"),
-        "strict": varied(base, model=Party("strict"), options={"parser": "official"}),
-        "blind": varied(base, model=Party("b"), options={"control": "blind"}),
-        "alike": varied(base, model=Party("alike")),
+        "strict": varied(base, model=ModelRecord("strict"), options={"parser": "official"}),
+        "blind": varied(base, model=ModelRecord("b"), options={"control": "blind"}),
+        "alike": varied(base, model=ModelRecord("alike")),
     }
     folders = [str(write_run(run, tmp_path / name)) for name, run in made.items()]
     shown = CliRunner().invoke(cli, ["show", *folders])

@@ -11,8 +11,8 @@ from tests.worlds.benchmark_files import question, reading_folder, write_lines
 import snellen
 from snellen.cli import cli
 from snellen.errors import SnellenError
-from snellen.runs.plan import RunRequest
 from snellen.runs.rejudge import rejudge_plan
+from snellen.runs.request import RunRequest
 
 LETTERED = """From <CAPTION> alone.
 <CAPTION>
@@ -64,7 +64,7 @@ def test_the_published_form_lists_the_options_itself(tmp_path: Path) -> None:
 
 def test_the_published_form_follows_the_option_order(tmp_path: Path) -> None:
     """With shuffled options the letter said is translated back to the stored one."""
-    done, seen = run(tmp_path, LETTERED, option_seed=3)
+    done, seen = run(tmp_path, LETTERED, option_order=3)
     stored = ["one", "two", "three", "four"]
     said = {stored["ABCD".index(str(v.verdict))] for v in done.verdicts.values()}
     assert said == {text.split("\nB. ")[1].split("\n")[0] for text in seen}
@@ -126,7 +126,7 @@ def test_judging_again_keeps_the_published_form(tmp_path: Path) -> None:
     """The stored prompt serves the next judge, until the way of asking changes."""
     done, _ = run(tmp_path, LETTERED)
     for words, text in (({}, LETTERED), ({"questions_a_call": 2}, None)):
-        request = RunRequest("", tmp_path / "again", judge=lambda _: "A", protocol=words)
+        request = RunRequest("", tmp_path / "again", judge=lambda _: "A", **words)
         plan = rejudge_plan(done, request)
         assert (plan.options.prompts["verdict"].text == LETTERED) is (text is not None)
 

@@ -160,7 +160,7 @@ class TestInterrupts:
     ) -> None:
         """R08: exit code 130, the resume command, and no stored call is repeated."""
         with serve(delay_s=0.03) as server:
-            line = command(benchmark, server.url, out, "--no-cache", "--concurrency", "4")
+            line = command(benchmark, server.url, out, "--concurrency", "4")
             running = start(line)
             wait_for_calls(server, 100, running)
             at = time.monotonic()
@@ -209,18 +209,19 @@ class TestInterrupts:
         assert running.returncode == 130
         assert took_s < 2.5
 
-    def test_ctrl_c_stops_the_models_that_have_not_begun_too(
-        self, benchmark: Path, tmp_path: Path
-    ) -> None:
-        """A command of two models ends as a whole."""
+    def test_ctrl_c_ends_all_runs_of_a_command(self, benchmark: Path, tmp_path: Path) -> None:
+        """A command of two models ends as a whole, with one command to go on."""
         with serve(delay_s=0.03) as server:
             line = command(benchmark, server.url, tmp_path / "two", "--model", JUDGE)
             running = start(line)
             wait_for_calls(server, 20, running)
             running.send_signal(signal.SIGINT)
-            running.communicate(timeout=30)
+            _, said = running.communicate(timeout=30)
         assert running.returncode == 130
-        assert not (tmp_path / "two" / JUDGE).exists()
+        assert said.count("resume with:") == 1
+        for name in MODELS:
+            summary = json.loads((tmp_path / "two" / name / "summary.json").read_text("utf-8"))
+            assert summary["status"] == "incomplete"
 
     def test_a_terminated_run_keeps_its_records_too(self, benchmark: Path, out: Path) -> None:
         """SIGTERM, as batch systems send it, is an interrupt."""
@@ -235,13 +236,42 @@ class TestInterrupts:
         )
 
 
+@pytest.mark.slow
+class TestSideBySide:
+    def test_models_share_the_limit_of_their_address(self, benchmark: Path, tmp_path: Path) -> None:
+        """Two models at one URL are asked side by side, in one table, within one limit."""
+        with serve(delay_s=0.02) as server:
+            words = ("--model", JUDGE, "--concurrency", "6", "--quiet")
+            done = type_in(command(benchmark, server.url, tmp_path / "two", *words))
+            asked = [body["model"] for body in chats(server) if picture_uris(body)]
+            assert server.peak <= 6
+        assert done.returncode == 0, done.stderr
+        assert len(set(asked[:12])) == 2
+        table = done.stdout.split("95% intervals")[0]
+        assert MODEL in table
+        assert JUDGE in table
+        assert done.stderr.count("run folder:") == 2
+
+    def test_one_run_that_stops_leaves_the_others_alone(
+        self, benchmark: Path, tmp_path: Path
+    ) -> None:
+        """An unknown model ends with its error; the other is complete, and one command goes on."""
+        with serve() as server:
+            line = command(benchmark, server.url, tmp_path / "two", "--model", "nobody")
+            done = type_in(line)
+        assert done.returncode == 1
+        assert "error: nobody on" in done.stderr
+        assert done.stderr.count("resume with:") == 1
+        assert numbers(tmp_path / "two" / MODEL)["counts"]["scored"] == 200
+
+
 CONCURRENCY = 8
 
 
 def kill_and_resume(benchmark: Path, folder: Path, *, kills: int, seed: int) -> None:
     """Kills a run again and again; what is left must be as if nothing had happened."""
     rng = random.Random(seed)
-    words = ("--no-cache", "--quiet", "--concurrency", str(CONCURRENCY))
+    words = ("--quiet", "--concurrency", str(CONCURRENCY))
     with serve(delay_s=0.01, jitter_s=0.01) as server:
         line = command(benchmark, server.url, folder / "killed", *words)
         for _ in range(kills):
@@ -345,7 +375,8 @@ class TestSecrets:
         """Nothing that is printed of a plan, an endpoint or a defect holds the key."""
         code = f"""
 import sys
-from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.plan import make_plan
+from snellen.runs.request import RunRequest
 request = RunRequest({str(benchmark)!r}, {str(tmp_path / "x")!r}, model="m",
     api_url="http://me:{CANARY}@127.0.0.1:1/v1", api_key={CANARY!r}, judge="j",
     judge_url="http://127.0.0.1:1/v1?key={CANARY}")
@@ -496,7 +527,8 @@ MEMORY = """
 import asyncio, re, sys
 from dataclasses import replace
 from pathlib import Path
-from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.plan import make_plan
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 
 n, url, data, out = int(sys.argv[1]), *sys.argv[2:]

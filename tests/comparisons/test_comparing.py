@@ -24,8 +24,7 @@ from snellen.comparisons.comparing import Gate, compare, gate_as_good, gate_wors
 from snellen.comparisons.pairing import ProbeKey
 from snellen.errors import ComparisonError, UsageError
 from snellen.protocols import PROTOCOLS
-from snellen.records import Item, Probe
-from snellen.runs.spec import Party
+from snellen.records import Item, ModelRecord, Probe
 from snellen.runs.summary import summarise, values_of
 from snellen.stats.bootstrap import Resampling, holm
 from snellen.stats.simulation import Captioner, simulate_rivals
@@ -225,7 +224,7 @@ def test_one_picture_alone_has_no_interval():
 
 
 def judge(name="perfect", model="perfect-1", temperature=0):
-    return {"judge": Party(name, model=model, params={"temperature": temperature})}
+    return {"judge": ModelRecord(name, model=model, params={"temperature": temperature})}
 
 
 def prompts(**changed):
@@ -280,7 +279,9 @@ def test_long_parameters_are_told_by_what_differs():
     """The message shows the entries that differ, not the beginning that both have."""
     body = {"chat_template_kwargs": {"enable_thinking": False, "rounds": 3}, "top_p": 0.1234567}
     warm = body | {"chat_template_kwargs": {"enable_thinking": True, "rounds": 3}}
-    runs = [varied(bundled("terse"), judge=Party("j", params=params)) for params in (body, warm)]
+    runs = [
+        varied(bundled("terse"), judge=ModelRecord("j", params=params)) for params in (body, warm)
+    ]
     [change] = two(*runs, across=["judge"]).changes
     assert change.first == "{'chat_template_kwargs': {'enable_thinking': False}}"
     assert change.second == "{'chat_template_kwargs': {'enable_thinking': True}}"
@@ -336,7 +337,7 @@ def test_what_the_model_is_told_may_differ():
     run = a_run(items, [letters(items)], name="a")
     other = varied(
         run,
-        model=Party("a", params={"temperature": 1}, revision="r2"),
+        model=ModelRecord("a", params={"temperature": 1}, revision="r2"),
         judge=replace(run.spec.judge, url="http://elsewhere"),
         seed=7,
         options={"replies": "given", "reasks": 2},
@@ -486,7 +487,7 @@ def test_a_picture_that_was_skipped_whole_is_not_in_common():
         key: replace(v, status="skipped", verdict=None, correct=None) if key[0] == "image1" else v
         for key, v in whole.verdicts.items()
     }
-    part = replace(varied(whole, model=Party("part")), verdicts=skipped)
+    part = replace(varied(whole, model=ModelRecord("part")), verdicts=skipped)
     with pytest.raises(ComparisonError, match="same items"):
         two(whole, part)
     assert two(whole, part, common=True).left_out == ("image1",)
@@ -613,10 +614,13 @@ def test_items_of_the_mini_benchmark_are_all_compared():
 
 def test_a_judge_of_a_panel_that_was_asked_otherwise_is_named():
     """Panels alike in names and rule, one of whose judges is warmer, are refused; across lifts."""
-    members = (Party("a", params={"temperature": 0}), Party("b", params={"temperature": 0}))
-    warm = (members[0], Party("b", params={"temperature": 1}))
+    members = (
+        ModelRecord("a", params={"temperature": 0}),
+        ModelRecord("b", params={"temperature": 0}),
+    )
+    warm = (members[0], ModelRecord("b", params={"temperature": 1}))
     runs = [
-        varied(bundled("terse"), judge=Party("a+b", params={"panel": "majority"}, members=m))
+        varied(bundled("terse"), judge=ModelRecord("a+b", params={"panel": "majority"}, members=m))
         for m in (members, warm)
     ]
     with pytest.raises(ComparisonError, match="differ in the params of judge b") as caught:

@@ -249,6 +249,11 @@ def test_url_credentials_are_secrets():
         ("http://u:p@h:8/v1", "http://h:8/v1"),
         ("http://h/v1?token=abc&api-version=2", "http://h/v1?token=***&api-version=2"),
         ("http://h/v1", "http://h/v1"),
+        ("http://h/v1?code=abc&jwt=abc", "http://h/v1?code=***&jwt=***"),
+        ("http://h/v1?pwd=abc&session=abc&bearer=", "http://h/v1?pwd=***&session=***&bearer=***"),
+        ("http://u:a/p@h:8/v1", "http://h:8/v1"),
+        ("http://u:a?#p@h/v1", "http://h/v1"),
+        ("http://h:8000/v1/@cf/m", "http://h:8000/v1/@cf/m"),
         ("u:p@h/v1", "h/v1"),
         ("http://[::1", "***"),
     ],
@@ -262,3 +267,13 @@ def test_public_url(url, shown):
 def test_short_secrets_are_scrubbed():
     """A key too short to be shown in part is still replaced where it stands whole."""
     assert one_line("key abc1 refused", ["abc1"]) == "key *** refused"
+
+
+@pytest.mark.parametrize("key", ["k3y", "abcdefghij", "pass/word?#", 'quo"te\\n', "ключ-секрет"])
+def test_an_echoed_key_is_masked_in_every_spelling(key):
+    """Whole, escaped as JSON, URL-encoded and in base64; short and all-letter keys too."""
+    basic = base64.b64encode(f"me:{key}".encode()).decode()
+    spellings = (key, json.dumps(key)[1:-1], quote(key, safe=""), basic)
+    said = one_line("; ".join(f"found {spelling} here" for spelling in spellings), [key])
+    assert not any(spelling in said for spelling in spellings)
+    assert said.count("here") == 4

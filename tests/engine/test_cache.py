@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from snellen.engine.cache import ResponseCache, cache_key
 from snellen.errors import SettingsError
 from snellen.records import Reply, Usage
+from snellen.settings import Endpoint
 
 REPLY = Reply("An answer 🦁", "thought", usage=Usage(3, 4), choices={"A": -0.1}, notes=("n",))
 
@@ -29,8 +31,10 @@ def test_a_reply_is_found_at_once_and_by_the_next_to_open(tmp_path: Path) -> Non
 
 
 def test_the_address_is_part_of_the_key() -> None:
-    """The same request at another endpoint is another entry."""
-    assert cache_key("http://a/v1", "k") != cache_key("http://b/v1", "k")
+    """The same request at another endpoint, or to another declared revision, is another entry."""
+    here = Endpoint("m", "http://a/v1", "m")
+    others = (replace(here, url="http://b/v1"), replace(here, revision="2"))
+    assert cache_key(here, "k") not in {cache_key(one, "k") for one in others}
 
 
 def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
@@ -59,7 +63,7 @@ def test_what_is_put_while_another_thread_flushes_is_not_lost(tmp_path: Path) ->
     flusher.join()
     cache.close()
     with sqlite3.connect(tmp_path / "c.sqlite") as db:
-        assert db.execute("SELECT count(*) FROM replies").fetchone() == (20_000,)
+        assert db.execute("SELECT count(*) FROM answers").fetchone() == (20_000,)
     db.close()
 
 
@@ -114,7 +118,7 @@ def test_a_file_that_is_no_database_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "c.sqlite").write_bytes(b"this is no database" * 100)
     with pytest.raises(SettingsError, match=r"c\.sqlite cannot be opened") as caught:
         ResponseCache(tmp_path / "c.sqlite")
-    assert "--no-cache" in caught.value.hint
+    assert "--cache" in caught.value.hint
 
 
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
@@ -131,7 +135,7 @@ def test_a_cache_that_fails_meanwhile_costs_nothing_but_the_sharing(tmp_path: Pa
     first.close()
     cache = ResponseCache(tmp_path / "c.sqlite")
     with sqlite3.connect(tmp_path / "c.sqlite") as db:
-        db.execute("DROP TABLE replies")
+        db.execute("DROP TABLE answers")
     db.close()
     cache.put("k", REPLY)
     cache.flush()
@@ -146,7 +150,7 @@ def test_an_entry_that_cannot_be_read_is_not_found(tmp_path: Path) -> None:
     first.put("k", REPLY)
     first.close()
     with sqlite3.connect(tmp_path / "c.sqlite") as db:
-        db.execute("UPDATE replies SET reply = x'ff00'")
+        db.execute("UPDATE answers SET reply = x'ff00'")
     db.close()
     cache = ResponseCache(tmp_path / "c.sqlite")
     assert (cache.get("k"), cache.trouble) == (None, "")

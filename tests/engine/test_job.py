@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from tests.fakes.server import Behaviour, FakeServer
 
+from snellen.endpoints.bind import Binding
 from snellen.endpoints.http import ChatClient, ScriptedClient
 from snellen.engine.cache import ResponseCache
 from snellen.engine.counters import Counters
 from snellen.engine.forecast import forecast
 from snellen.engine.job import Batch, Job, Work, drive
-from snellen.engine.queues import Binding
 from snellen.engine.scheduler import DriveOptions
 from snellen.errors import INTERRUPTED, EndpointError, SnellenError
 from snellen.flows import Flow

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from snellen.endpoints.bind import Binding
 from snellen.endpoints.http import CallableModel, ScriptedClient
 from snellen.engine import pacing
 from snellen.engine.cache import ResponseCache
 from snellen.engine.journal import CallRow, Journal, read_rows
 from snellen.engine.pacing import RetryPolicy
-from snellen.engine.scheduler import Binding, DriveOptions, Scheduler
+from snellen.engine.queues import Gates
+from snellen.engine.scheduler import DriveOptions, Scheduler
 from snellen.errors import EndpointError, RunFolderError, SnellenError, TemplateError
 from snellen.flows import Flow
 from snellen.records import Answer, CallFailure, FailureKind, Image, Message, Reply, Request, Usage
@@ -845,3 +847,40 @@ def test_an_interrupt_after_the_last_call_leaves_the_run_complete() -> None:
     scheduler, results = drive(ScriptedClient(lambda _: "ok"), some(3))
     scheduler.interrupt()
     assert (scheduler.completed, len(results)) == (True, 3)
+
+
+class TestSideBySide:
+    def test_schedulers_share_the_limit_of_an_address(self) -> None:
+        """Both get on, and together have no more calls in flight than the limit."""
+        client = ScriptedClient(failing("overload", 0), delay_s=0.002)
+        gates: Gates = {}
+        results = [Results(), Results()]
+
+        async def both() -> None:
+            schedulers = [
+                Scheduler({"model": bind(client, concurrency=4)}, on_result=one, gates=gates)
+                for one in results
+            ]
+            await asyncio.gather(*(one.drive(some(50)) for one in schedulers))
+
+        asyncio.run(asyncio.wait_for(both(), 30))
+        assert [len(one) for one in results] == [50, 50]
+        assert client.peak == 4
+
+    def test_a_stopped_run_frees_its_slots_for_the_others(self) -> None:
+        """What a run that ends by an error held is taken up by the run beside it."""
+        gates: Gates = {}
+        slow = ScriptedClient(failing("overload", 0), delay_s=0.001)
+        refusing = ScriptedClient(failing("auth", 1000), delay_s=0.001)
+        results = Results()
+
+        async def both() -> None:
+            ends = [
+                Scheduler({"model": bind(refusing, concurrency=2)}, options=FAST, gates=gates),
+                Scheduler({"model": bind(slow, concurrency=2)}, on_result=results, gates=gates),
+            ]
+            await asyncio.gather(*(end.drive(some(20)) for end in ends))
+            assert ends[0].error is not None
+
+        asyncio.run(asyncio.wait_for(both(), 30))
+        assert len(results) == 20

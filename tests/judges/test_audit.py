@@ -29,7 +29,7 @@ from snellen.judges.audit import (
 )
 from snellen.judges.second_judge import fill_with_judge
 from snellen.runs.folder import Run
-from snellen.runs.plan import RunRequest
+from snellen.runs.request import RunRequest
 
 HARSH = np.array([[0.7, 0.02, 0.28], [0.0, 0.9, 0.1], [0.02, 0.02, 0.96]])
 

@@ -18,7 +18,7 @@ from snellen.readers import LoadOptions, load_benchmark
 from snellen.readers.mini import MINI
 from snellen.records import ProtocolName
 from snellen.runs.judge_errors import JudgeCheck, ProtocolCheck, read_check
-from snellen.runs.plan import RunRequest
+from snellen.runs.request import RunRequest
 from snellen.templates import bundled
 
 

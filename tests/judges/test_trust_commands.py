@@ -29,7 +29,7 @@ def typed(*words: str | Path) -> Result:
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small check of the embedded judge, and a run that it is attached to."""
     folder = tmp_path_factory.mktemp("trust")
-    words = ("--limit", "6", "--protocol", "reading", "--quiet", "--no-cache")
+    words = ("--limit", "6", "--protocol", "reading", "--quiet")
     found = typed("judge-check", "--judge", "embedded", *words, "--out", folder / "check")
     assert "reading: judge embedded on material of known truth" in found.output
     assert "labelled, frozen half" in found.output
@@ -86,7 +86,7 @@ def test_an_audit_needs_to_know_what_is_wanted(checked: Path) -> None:
 def test_a_panel_is_typed_by_repeating_the_judge(checked: Path, tmp_path: Path) -> None:
     """Judges at one address vote; the run names them and show prints their votes."""
     with serve() as server:
-        words = ("--judge", "eye", "--judge", "mind", "--judge-url", server.url, "--no-cache")
+        words = ("--judge", "eye", "--judge", "mind", "--judge-url", server.url)
         typed(
             "rejudge", checked / "run", *words, "--panel", "unanimity", "--min-valid", "2",
             "--quiet", "--out", tmp_path / "panel",
@@ -102,7 +102,7 @@ def test_a_panel_is_typed_by_repeating_the_judge(checked: Path, tmp_path: Path) 
 def test_a_panel_is_checked_as_one_judge(tmp_path: Path) -> None:
     """The check names all members, and counts the calls of each."""
     with serve() as server:
-        words = ("--judge", "eye", "--judge", "mind", "--judge-url", server.url, "--no-cache")
+        words = ("--judge", "eye", "--judge", "mind", "--judge-url", server.url)
         found = typed(
             "judge-check", *words, "--limit", "2", "--protocol", "reading", "--repeat", "1",
             "--json", "--quiet", "--out", tmp_path,

@@ -22,8 +22,8 @@ from snellen.protocols.protocol import JudgeDefaults
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.readers.captionqa import domain_of
 from snellen.records import CallFailure, Outcome, ReadTask, Reply, Request
-from snellen.runs.plan import RunRequest
 from snellen.runs.rejudge import rejudge_plan
+from snellen.runs.request import RunRequest
 
 Messages = list[dict[str, Any]]
 
@@ -299,18 +299,26 @@ def test_both_prompts_of_the_judge_can_be_files(data: str, tmp_path: Path) -> No
         assert prompts["verdict"].text.startswith("{CAPTION_HERE}|")
 
 
-def test_other_benchmarks_have_no_system_message_for_the_judge(tmp_path: Path) -> None:
-    """The option is refused where it would have no effect."""
+def test_other_benchmarks_give_the_judge_a_system_message_too(tmp_path: Path) -> None:
+    """It stands before the protocol's own request, and in run.json."""
     system = tmp_path / "system.txt"
-    system.write_text("One letter.", encoding="utf-8")
-    with pytest.raises(UsageError, match="--judge-system has no meaning for mini-direct"):
-        snellen.run(
-            "mini-direct",
-            model=lambda _: "x",
-            judge=lambda _: "x",
-            judge_system=system,
-            out=tmp_path / "run",
-        )
+    system.write_text("One word.", encoding="utf-8")
+    seen: list[Any] = []
+
+    def judge(messages: Any) -> str:
+        seen.append(messages[0])
+        return "[judge] True"
+
+    done = snellen.run(
+        "mini-direct",
+        model=lambda _: "x",
+        judge=judge,
+        judge_system=system,
+        limit=1,
+        out=tmp_path / "run",
+    )
+    assert seen == [{"role": "system", "content": "One word."}]
+    assert done.spec.prompts["verdict_system"].text == "One word."
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 import snellen
 from snellen.errors import UsageError
-from snellen.flows import given_rows, run_by_hand
+from snellen.flows import run_by_hand
 from snellen.protocols import Options, flow
 from snellen.protocols.direct import DirectOptions
 from snellen.protocols.panels import Panel, ask_panel, count_votes, role_of
@@ -20,8 +20,9 @@ from snellen.protocols.reading import ReadingOptions
 from snellen.protocols.rubric import RubricOptions
 from snellen.records import Answer, CallFailure, Item, Probe, Reply, Request, Usage, Verdict
 from snellen.runs.folder import load_run
-from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.plan import make_plan
 from snellen.runs.rejudge import rejudge_plan
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 from snellen.runs.votes import panel_votes
 from snellen.tables.panel import panel_tables
@@ -257,7 +258,7 @@ def test_replies_are_judged_again_by_a_panel(tmp_path: Path) -> None:
             {"judge": ["a", "b", "c"], "judge_url": ["http://x/v1", "http://y/v1"]},
             "2 URLs do not fit 3 judges",
         ),
-        ({"judge": [letter("A"), letter("B")], "panel": "quorum"}, "no rule `quorum`"),
+        ({"judge": [letter("A"), letter("B")], "panel": "quorum"}, "`panel` cannot be 'quorum'"),
         ({"judge": [letter("A"), letter("B")], "min_valid": 3}, "3 valid votes cannot be asked"),
     ],
 )  # fmt: skip
@@ -265,15 +266,14 @@ def test_a_panel_that_does_not_fit_is_refused_before_any_call(
     tmp_path: Path, words: dict[str, Any], said: str
 ) -> None:
     """Each wish that makes no panel is told."""
-    request = RunRequest("mini-reading", tmp_path, replies=given_rows(CAPTIONS), **words)
     with pytest.raises(UsageError, match=said):
-        make_plan(request)
+        make_plan(RunRequest("mini-reading", tmp_path, replies=CAPTIONS, **words))
 
 
 def test_gate_first_does_not_go_with_a_panel(tmp_path: Path) -> None:
     """Each judge would shut another gate."""
     request = RunRequest(
-        "mini-rubric", tmp_path, replies=given_rows(CAPTIONS), protocol={"gate_first": True},
+        "mini-rubric", tmp_path, replies=CAPTIONS, gate_first=True,
         judge=[letter("A"), letter("B")],
     )  # fmt: skip
     with pytest.raises(UsageError, match="--gate-first does not go with a panel"):
@@ -283,7 +283,7 @@ def test_gate_first_does_not_go_with_a_panel(tmp_path: Path) -> None:
 def test_judges_at_several_urls_are_bound_in_order(tmp_path: Path) -> None:
     """The k-th URL belongs to the k-th judge, and the first role keeps its name."""
     plan = make_plan(
-        RunRequest("mini-reading", tmp_path, replies=given_rows(CAPTIONS), judge=["a", "b"],
+        RunRequest("mini-reading", tmp_path, replies=CAPTIONS, judge=["a", "b"],
                    judge_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"], cache=False)
     )  # fmt: skip
     assert list(plan.bindings) == ["model", role_of(0), role_of(1)]

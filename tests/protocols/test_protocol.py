@@ -11,10 +11,10 @@ from tests.worlds import toy_protocol
 
 import snellen
 from snellen.cli import cli
-from snellen.flows import given_rows
 from snellen.protocols import PROTOCOLS, metric_named
 from snellen.protocols.protocol import Protocol
-from snellen.runs.plan import RunRequest, plan_for
+from snellen.runs.plan import plan_for
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 from snellen.tables.runs import breakdown, leaderboard
 from snellen.tables.writers import to_markdown
@@ -25,7 +25,7 @@ def test_a_new_protocol_is_a_file_and_a_row(
 ) -> None:
     """A toy protocol with a registry row runs to a summary, tables, a breakdown and `show`."""
     monkeypatch.setitem(PROTOCOLS, "toy", toy_protocol.PROTOCOL)  # type: ignore[arg-type]
-    replies = given_rows({"red": "Red", "blue": "green", "white": "white"})
+    replies = {"red": "Red", "blue": "green", "white": "white"}
     request = RunRequest("colours", tmp_path / "run", replies=replies, judge="embedded")
     finished = asyncio.run(execute(plan_for(request, toy_protocol.toy_benchmark())))
     assert (finished.exit_code, finished.error) == (0, None)

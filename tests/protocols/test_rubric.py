@@ -389,7 +389,7 @@ class TestGateFirst:
             run = snellen.run(
                 str(write_world(tmp_path / "data", scenes)), model="fake", judge="fake",
                 api_url=server.url, out=tmp_path / "run", cache=False,
-                gate_first=True, one_a_call=True,
+                gate_first=True, one_rubric_a_call=True,
             )  # fmt: skip
             calls = server.calls["/v1/chat/completions"] - 2
         saved = run.summary.extra["gate_first"]
@@ -412,7 +412,7 @@ def test_one_rubric_a_call_agrees(world, tmp_path):
     with serve_world(scenes) as server:
         run = snellen.run(
             str(write_world(tmp_path / "data", scenes)), model="fake", judge="fake",
-            api_url=server.url, out=tmp_path / "run", cache=False, one_a_call=True,
+            api_url=server.url, out=tmp_path / "run", cache=False, one_rubric_a_call=True,
         )  # fmt: skip
     full, _ = world["full"]
     assert len(run.verdicts) == 12

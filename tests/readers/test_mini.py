@@ -15,12 +15,12 @@ from click.testing import CliRunner
 
 import snellen
 from snellen.cli import cli
-from snellen.flows import given_rows
 from snellen.readers import load_benchmark
 from snellen.readers.mini import CAPTIONERS, MINI, bundled_replies, labels
 from snellen.readers.replies import load_replies
 from snellen.runs.folder import Run, load_run
-from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.plan import make_plan
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 from snellen.tokens import count_tokens
 
@@ -222,9 +222,7 @@ def test_replies_in_other_languages_are_unscored_and_told(tmp_path: Path) -> Non
     ]
     items = load_benchmark("mini-direct").items
     replies = {item.id: strange[k % 3] if k < 20 else "two" for k, item in enumerate(items)}
-    plan = make_plan(
-        RunRequest("mini-direct", tmp_path / "run", replies=given_rows(replies), judge="embedded")
-    )
+    plan = make_plan(RunRequest("mini-direct", tmp_path / "run", replies=replies, judge="embedded"))
     finished = asyncio.run(execute(plan))
     counts = finished.summary.counts
     assert counts.unscored_by_reason == {"judge_language": 20}

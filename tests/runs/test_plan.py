@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from snellen.endpoints.http import ChatClient
-from snellen.runs.plan import Plan, RunRequest, make_plan
+from snellen.runs.plan import make_plan
+from snellen.runs.request import RunRequest
+from snellen.runs.run import Plan
 
 HERE, THERE = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
 

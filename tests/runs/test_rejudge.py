@@ -13,8 +13,8 @@ import snellen
 from snellen.cli import cli
 from snellen.errors import UsageError
 from snellen.runs.folder import load_run
-from snellen.runs.plan import RunRequest
 from snellen.runs.rejudge import rejudge_plan
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 
 
@@ -74,7 +74,7 @@ def test_what_is_known_of_the_model_is_kept(first, tmp_path):
 
 def test_an_option_may_differ(first, tmp_path):
     """A protocol option that is given wins over the run's, and stands in run.json."""
-    again = rejudge(first, tmp_path / "again", protocol={"gate_first": True})
+    again = rejudge(first, tmp_path / "again", gate_first=True)
     assert again.spec.options["gate_first"] is True
     assert "gate_first" in again.summary.extra
 
@@ -121,7 +121,7 @@ def test_the_command(first, tmp_path):
     """`snellen rejudge` calls the judge alone, prints the new run, and resumes without a call."""
     with serve_world() as server:
         words = ["rejudge", str(first.folder), "--judge", "fake", "--judge-url", server.url,
-                 "--out", str(tmp_path / "out"), "--quiet", "--no-cache", "--max-tries", "1",
+                 "--out", str(tmp_path / "out"), "--quiet", "--max-tries", "1",
                  "--one-rubric-a-call", "--max-unscored", "1", "--config",
                  str(write_settings(tmp_path, server))]  # fmt: skip
         result = CliRunner().invoke(cli, words, standalone_mode=False)

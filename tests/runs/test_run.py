@@ -30,10 +30,9 @@ from tests.worlds.engine_world import (
 import snellen
 from snellen.engine import pacing
 from snellen.errors import DataError, EndpointError, RunFolderError, UsageError
-from snellen.flows import given_rows
-from snellen.readers import LoadOptions
 from snellen.runs.folder import load_run
-from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.plan import make_plan
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 
 
@@ -110,7 +109,7 @@ class TestFaults:
         """R01: the call comes again no earlier than Retry-After says, and none fails."""
         wait_s = 1.0 if form == "429" else 2.0  # a date has whole seconds
         with serve(schedule=["", "", form], retry_after_s=wait_s) as server:
-            finished = evaluate(benchmark, server.url, out, load=LoadOptions(limit=4))
+            finished = evaluate(benchmark, server.url, out, limit=4)
             limited = next(s for s in server.requests if s.fault)
             again = [s for s in server.requests if s.body == limited.body and s is not limited]
         assert again[0].started_s - limited.started_s >= wait_s - (0 if form == "429" else 1.0)
@@ -193,7 +192,7 @@ class TestFaults:
         with serve(schedule=schedule) as server:
             finished = evaluate(
                 benchmark, server.url, out, config=hurried, max_tries=2, concurrency=1,
-                load=LoadOptions(limit=1), max_unscored=1.0,
+                limit=1, max_unscored=1.0,
             )  # fmt: skip
         assert finished.summary.counts.unscored_by_reason == {"judge_timeout": 1}
         assert finished.summary.counts.scored == n - 1
@@ -369,8 +368,9 @@ class TestBudget:
         """A second run from the cache passes under a budget of nothing."""
         config = priced(tmp_path, 1000.0)
         with serve() as server:
-            evaluate(benchmark, server.url, tmp_path / "a", config=config)
-            finished = evaluate(benchmark, server.url, tmp_path / "b", config=config, max_cost=0.0)
+            words = {"config": config, "cache": True}
+            evaluate(benchmark, server.url, tmp_path / "a", **words)
+            finished = evaluate(benchmark, server.url, tmp_path / "b", max_cost=0.0, **words)
         assert finished.exit_code == 0
         assert finished.summary.usage["cost_usd"] == 0
 
@@ -379,7 +379,7 @@ class TestBudget:
         with serve() as server:
             finished = evaluate(
                 benchmark, server.url, out, judge="embedded", judge_url="",
-                config=priced(tmp_path, 1000.0), load=LoadOptions(limit=1),
+                config=priced(tmp_path, 1000.0), limit=1,
             )  # fmt: skip
         usage = finished.summary.usage
         assert usage["judge"]["cost_usd"] == 0
@@ -489,7 +489,7 @@ class TestResume:
     ) -> None:
         """C08: records are matched by id and content; new items are added, with a notice."""
         with serve() as server:
-            evaluate(benchmark, server.url, out, load=LoadOptions(limit=3))
+            evaluate(benchmark, server.url, out, limit=3)
             before = len(chats(server))
             copy = _copy(benchmark, tmp_path / "copy")
             file = copy / "images.jsonl"
@@ -540,7 +540,7 @@ class TestResume:
         prompt.write_text("Say what you see.", encoding="utf-8")
         url = load_run(undisturbed).spec.model.url
         with pytest.raises(RunFolderError, match="another prompts"):
-            evaluate(benchmark, url, undisturbed, describe_prompt=prompt)
+            evaluate(benchmark, url, undisturbed, caption_prompt=prompt)
 
     def test_an_item_that_has_changed_is_refused_by_name(
         self, benchmark: Path, undisturbed: Path, tmp_path: Path
@@ -558,7 +558,7 @@ class TestResume:
         """A run does not shrink by being started again."""
         url = load_run(undisturbed).spec.model.url
         with pytest.raises(RunFolderError, match="which this command leaves out"):
-            evaluate(benchmark, url, undisturbed, load=LoadOptions(limit=2))
+            evaluate(benchmark, url, undisturbed, limit=2)
 
     def test_a_newer_version_reads_the_stored_replies_and_says_so(
         self, benchmark: Path, out: Path, monkeypatch: pytest.MonkeyPatch
@@ -603,9 +603,9 @@ class TestCache:
     def test_a_second_run_is_served_from_the_cache(self, benchmark: Path, tmp_path: Path) -> None:
         """Another folder, the same requests: not one call."""
         with serve() as server:
-            evaluate(benchmark, server.url, tmp_path / "a")
+            evaluate(benchmark, server.url, tmp_path / "a", cache=True)
             before = len(chats(server))
-            evaluate(benchmark, server.url, tmp_path / "b")
+            evaluate(benchmark, server.url, tmp_path / "b", cache=True)
             assert len(chats(server)) == before
         assert numbers(tmp_path / "a") == numbers(tmp_path / "b")
 
@@ -620,10 +620,10 @@ class TestCache:
                     {"api_url": one.url},
                     {"api_url": two.url},
                     {"api_url": one.url, "params": {"temperature": 1}},
-                    {"api_url": one.url, "describe_prompt": prompt},
+                    {"api_url": one.url, "caption_prompt": prompt},
                 )
             ):
-                evaluate(benchmark, one.url, tmp_path / str(k), **words)
+                evaluate(benchmark, one.url, tmp_path / str(k), cache=True, **words)
             assert (len(chats(one, "model")), len(chats(two, "model"))) == (18, 6)
 
     def test_another_judge_prompt_repeats_the_judging_only(
@@ -635,8 +635,8 @@ class TestCache:
         prompt = tmp_path / "judge.txt"
         prompt.write_text("Be fair.\n" + bundled("reading_judge").text, encoding="utf-8")
         with serve() as server:
-            evaluate(benchmark, server.url, tmp_path / "a")
-            evaluate(benchmark, server.url, tmp_path / "b", judge_prompt=prompt)
+            evaluate(benchmark, server.url, tmp_path / "a", cache=True)
+            evaluate(benchmark, server.url, tmp_path / "b", cache=True, judge_prompt=prompt)
             assert (len(chats(server, "model")), len(chats(server, "judge"))) == (6, 80)
 
     def test_repeats_and_asks_are_asked_each_time(self, benchmark: Path, out: Path) -> None:
@@ -646,7 +646,7 @@ class TestCache:
             return answer(body) if picture_uris(body) else "I would rather not say."
 
         with serve(script) as server:
-            evaluate(benchmark, server.url, out, repeat=2, load=LoadOptions(limit=1))
+            evaluate(benchmark, server.url, out, repeat=2, limit=1)
             n_probes = len({b["messages"][0]["content"] for b in chats(server, "judge")}) // 2
             assert len(chats(server, "model")) == 2
             assert len(chats(server, "judge")) == 2 * n_probes * 3 or n_probes == 0
@@ -657,7 +657,7 @@ class TestCache:
         with serve(delay_s=0.01) as server:
             running = [
                 subprocess.Popen(
-                    command(benchmark, server.url, tmp_path / name, "--quiet"),
+                    command(benchmark, server.url, tmp_path / name, "--quiet", "--cache"),
                     env=environment(), stdout=subprocess.DEVNULL,
                 )
                 for name in "ab"
@@ -753,9 +753,9 @@ class TestFolder:
         self, benchmark: Path, out: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The run goes on without it."""
-        monkeypatch.setattr("snellen.engine.cache._PUT", "INSERT INTO nowhere VALUES (?, ?)")
+        monkeypatch.setattr("snellen.engine.cache._PUT", "INSERT INTO nowhere VALUES (?, ?, ?)")
         with serve() as server:
-            finished = evaluate(benchmark, server.url, out)
+            finished = evaluate(benchmark, server.url, out, cache=True)
         assert finished.exit_code == 0
         assert any("replies are no longer shared" in notice for notice in finished.notices)
 
@@ -777,7 +777,7 @@ class TestPython:
         with serve() as server:
             finished = evaluate(
                 benchmark, server.url, out, model="", api_url="",
-                replies=given_rows(captions), max_unscored=1.0,
+                replies=captions, max_unscored=1.0,
             )  # fmt: skip
             assert chats(server, "model") == []
         reasons = finished.summary.counts.unscored_by_reason

@@ -10,11 +10,10 @@ import pytest
 from tests.worlds.judged_world import World, boolean_world, reading_world
 
 from snellen.judges.check_tables import sensitivity_table
-from snellen.records import Verdict
+from snellen.records import ModelRecord, Verdict
 from snellen.runs.folder import Run
 from snellen.runs.judge_errors import Confusion, JudgeCheck, ProtocolCheck
 from snellen.runs.sensitivity import attachment, ranges_of
-from snellen.runs.spec import Party
 from snellen.runs.summary import summarise
 
 READING_ERRORS = np.array([[0.75, 0.05, 0.2], [0.0, 0.9, 0.1], [0.05, 0.05, 0.9]])
@@ -39,7 +38,7 @@ def check_of(errors: np.ndarray, protocol: str, *, n: int = 2000, **words: Any) 
         0,
         0.0,
     )
-    judge = words.pop("judge", Party("judge", model="judge"))
+    judge = words.pop("judge", ModelRecord("judge", model="judge"))
     return JudgeCheck(judge, "2026-01-01T00:00:00Z", "1", 0, {}, {protocol: found})
 
 
@@ -106,7 +105,10 @@ def test_a_check_of_another_judge_or_prompt_gives_a_notice_and_no_range() -> Non
     """What does not fit is named, and nothing is concluded from it."""
     run = boolean_world("direct").run
     for check, said in (
-        (check_of(BOOLEAN_ERRORS, "direct", judge=Party("other", model="judge")), "judge name"),
+        (
+            check_of(BOOLEAN_ERRORS, "direct", judge=ModelRecord("other", model="judge")),
+            "judge name",
+        ),
         (check_of(BOOLEAN_ERRORS, "direct", prompt="changed"), "another judge prompt"),
         (check_of(BOOLEAN_ERRORS, "rubric"), "nothing on the direct protocol"),
     ):

@@ -255,8 +255,8 @@ def test_the_command_with_a_scalar_judge(runs, tmp_path):
              "collar": "7", "dog": "5", "": "2"}  # fmt: skip
     with FakeServer(words) as server:
         command = ["align", *(str(run.folder) for run in runs), "--external", str(file),
-                   "--no-overlap", "--scalar", "--judge", "fake", "--judge-url", server.url,
-                   "--no-cache"]  # fmt: skip
+                   "--no-overlap", "--scalar", "--cache", "--judge", "fake", "--judge-url",
+                   server.url]  # fmt: skip
         shown = CliRunner().invoke(cli, command)
         assert shown.exit_code == 0, shown.output
         asked = server.calls["/v1/chat/completions"]

@@ -20,7 +20,8 @@ from snellen.readers import load_benchmark
 from snellen.records import Reply, Request
 from snellen.runs.controls import derange
 from snellen.runs.folder import Run, load_run
-from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.plan import GivenReplies, plan_for
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 from snellen.studies.controls import Controlled, controls_table, find_controlled, leaks, leaks_table
 
@@ -79,7 +80,7 @@ def three_runs(folder: str, tmp_path: Path, orders: Sequence[int] = ()) -> Contr
     real = run(folder, tmp_path / "real", replies=CAPTIONS)
     swapped = run(folder, tmp_path / "swapped", replies=CAPTIONS, control="swapped")
     blind = [run(folder, tmp_path / "blind", control="blind")]
-    blind += [run(folder, tmp_path / f"blind{k}", control="blind", option_seed=k) for k in orders]
+    blind += [run(folder, tmp_path / f"blind{k}", control="blind", option_order=k) for k in orders]
     [case] = find_controlled([real, *blind, swapped])
     return case
 
@@ -152,9 +153,9 @@ def test_a_live_model_is_asked_for_all_captions_before_any_is_swapped(
 def test_a_swapped_run_that_is_judged_again_keeps_its_donors(folder: str, tmp_path: Path) -> None:
     """The stored captions are those of other pictures already and are not swapped back."""
     first = run(folder, tmp_path / "out", replies=CAPTIONS, control="swapped")
-    again = dict(first.replies)
-    words = {"replies": again, "protocol": {"control": "swapped"}, "judge": judge}
-    plan = make_plan(RunRequest(folder, tmp_path / "again", **words))
+    given = GivenReplies("", first.replies)
+    request = RunRequest(folder, tmp_path / "again", control="swapped", judge=judge)
+    plan = plan_for(request, load_benchmark(folder), given=given)
     asyncio.run(execute(plan))
     assert load_run(tmp_path / "again").replies == first.replies
 

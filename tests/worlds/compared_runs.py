@@ -14,11 +14,11 @@ import numpy as np
 from snellen.keys import digest
 from snellen.readers import load_benchmark
 from snellen.readers.mini import labels
-from snellen.records import Item, Probe, ReplyRow, Verdict
+from snellen.records import Item, ModelRecord, Probe, ReplyRow, Verdict
 from snellen.runs.folder import Run, write_json
-from snellen.runs.spec import Party, PromptRecord, RunSpec
+from snellen.runs.spec import PromptRecord, RunSpec
 
-JUDGE = Party("perfect", model="perfect-1", params={"temperature": 0})
+JUDGE = ModelRecord("perfect", model="perfect-1", params={"temperature": 0})
 Answers = Mapping[tuple[str, str], str | bool | None]
 
 
@@ -51,7 +51,7 @@ def a_run(
         "protocol": "reading",
         "data_digest": "d",
         "items": {item.id: item.digest for item in items},
-        "model": Party(name),
+        "model": ModelRecord(name),
         "judge": JUDGE,
         "prompts": PROMPTS,
         "options": {},

@@ -15,7 +15,8 @@ from typing import Any
 from benchmarks.synthetic import make_reading
 from tests.fakes.server import Behaviour, Body, FakeServer, picture_uris, text_of
 
-from snellen.runs.plan import RunRequest, make_plan
+from snellen.runs.plan import make_plan
+from snellen.runs.request import RunRequest
 from snellen.runs.run import Finished, execute
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from snellen.records import Item, Probe, ReplyRow, Verdict
+from snellen.records import Item, ModelRecord, Probe, ReplyRow, Verdict
 from snellen.runs.folder import Run
-from snellen.runs.spec import Party, PromptRecord, RunSpec
+from snellen.runs.spec import PromptRecord, RunSpec
 
 TRUTHS = ("right", "wrong", "E")
 
@@ -85,8 +85,8 @@ def _run(protocol: str, items: list[Item], verdicts: dict[tuple[str, int, str], 
         protocol=protocol,
         data_digest="",
         items={item.id: "" for item in items},
-        model=Party("captioner"),
-        judge=Party("judge", model="judge"),
+        model=ModelRecord("captioner"),
+        judge=ModelRecord("judge", model="judge"),
         prompts={"verdict": PromptRecord("p", "hash", "text")},
         options={},
     )

@@ -11,9 +11,9 @@ import msgspec
 from PIL import Image as Pillow
 
 from snellen.pictures.prepare import image_from_path
-from snellen.records import Image, Item, Probe, ReplyRow, Usage, Verdict
+from snellen.records import Image, Item, ModelRecord, Probe, ReplyRow, Usage, Verdict
 from snellen.runs.folder import Run, write_json
-from snellen.runs.spec import Party, PromptRecord, RunSpec, Session, Summary
+from snellen.runs.spec import PromptRecord, RunSpec, Session, Summary
 from snellen.runs.summary import summarise
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -123,8 +123,10 @@ def _run(
         protocol=protocol,
         data_digest="d" * 64,
         items={item.id: item.digest for item in items},
-        model=Party(name, url="http://127.0.0.1:1/v1", params={"temperature": 0.7, "top_p": 0.9}),
-        judge=Party("j", fidelity=fidelity),
+        model=ModelRecord(
+            name, url="http://127.0.0.1:1/v1", params={"temperature": 0.7, "top_p": 0.9}
+        ),
+        judge=ModelRecord("j", fidelity=fidelity),
         prompts={"verdict": PROMPT},
         options={"reasks": 2},
         license="CC-BY-4.0",

@@ -33,7 +33,10 @@ COMMANDS: Mapping[str, Entry] = {
     "export": Entry("export", "Write results in the formats of other tools."),
     "build": Entry("build", "Build a benchmark of your own."),
     "import": Entry("imports", "Read the formats of other tools."),
+    "init": Entry("init", "Write a commented snellen.toml."),
 }
+# Names that other tools give to a command.
+ALIASES: Mapping[str, str] = {"eval": "run"}
 
 
 class LazyGroup(click.Group):
@@ -45,7 +48,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now."""
-        entry = COMMANDS.get(cmd_name)
+        entry = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
         if entry is None:
             return None
         module = importlib.import_module(f"snellen.cli.{entry.module}")

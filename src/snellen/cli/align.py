@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from snellen.cli.options import judge_options, parse_params
+from snellen.cli.options import JUDGE, GroupedCommand, takes_request
+from snellen.errors import UsageError
+from snellen.runs.request import RunRequest
 
 if TYPE_CHECKING:
     from snellen.runs.folder import Run
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    "align", epilog="Example: snellen align out/qwen out/kimi out/glm --external elo.csv"
+    "align",
+    cls=GroupedCommand,
+    epilog="Example: snellen align out/qwen out/kimi out/glm --external elo.csv",
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
@@ -34,16 +38,7 @@ if TYPE_CHECKING:
     "captions (on).",
 )
 @click.option("--scalar", is_flag=True, help="Also a one-to-ten judge; needs --judge.")
-@judge_options
-@click.option("--config", type=click.Path(dir_okay=False), metavar="FILE", help="Settings.")
-@click.option(
-    "--no-cache",
-    "cache",
-    flag_value=False,
-    default=True,
-    type=bool,
-    help="Neither read nor write the shared response cache.",
-)
+@takes_request(*JUDGE, "config", "cache")
 @click.option(
     "--figures",
     type=click.Path(file_okay=False),
@@ -52,7 +47,18 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the alignment as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
-def command(runs: tuple[str, ...], **words: Any) -> None:
+def command(
+    request: RunRequest,
+    *,
+    runs: tuple[str, ...],
+    external: str,
+    metrics: tuple[str, ...],
+    overlap: bool,
+    scalar: bool,
+    figures: str | None,
+    as_json: bool,
+    markdown: bool,
+) -> None:
     """Correlate runs of several models with outside ratings, such as arena ratings.
 
     One run a model, three models or more. Every metric gets Pearson's, Spearman's and Kendall's
@@ -64,35 +70,30 @@ def command(runs: tuple[str, ...], **words: Any) -> None:
     from snellen.studies import alignment
     from snellen.tables.writers import to_markdown
 
-    _check_words(words)
-    loaded = [load_run(path) for path in find_runs(runs)]
-    ratings = alignment.read_ratings(words["external"])
-    alignment.check_runs(loaded)
-    more = rival_scores(loaded, words)
-    found = alignment.align_runs(loaded, ratings, metrics=words["metrics"], more=more)
-    if words["figures"]:
-        draw(found, words["metrics"] or (loaded[0].protocol.headline,), words["figures"])
-    if words["as_json"]:
-        print_json(found)
-        return
-    put = (lambda t: click.echo(to_markdown(t))) if words["markdown"] else print_table
-    put(alignment.alignment_table(found))
-    put(alignment.scores_table(found))
-
-
-def _check_words(words: dict[str, Any]) -> None:
-    """Refuses what would have no effect."""
-    from snellen.errors import UsageError
-
-    if words["judge"] and not words["scalar"]:
+    if request.judge and not scalar:
         raise UsageError(
             "a judge is asked for one-to-ten ratings only",
             hint="add --scalar, or leave --judge out",
         )
-    if words["judge_prompt"]:
+    if request.judge_prompt:
         raise UsageError(
             "the one-to-ten judge has a prompt of its own", hint="leave --judge-prompt out"
         )
+    loaded = [load_run(path) for path in find_runs(runs)]
+    ratings = alignment.read_ratings(external)
+    alignment.check_runs(loaded)
+    more = overlap_scores(loaded, metrics) if overlap else {}
+    if scalar:
+        more[alignment.SCALAR] = asyncio.run(scalar_scores(loaded, request))
+    found = alignment.align_runs(loaded, ratings, metrics=metrics, more=more)
+    if figures:
+        draw(found, metrics or (loaded[0].protocol.headline,), figures)
+    if as_json:
+        print_json(found)
+        return
+    put = (lambda t: click.echo(to_markdown(t))) if markdown else print_table
+    put(alignment.alignment_table(found))
+    put(alignment.scores_table(found))
 
 
 def draw(found: Alignment, metrics: Sequence[str], folder: str) -> None:
@@ -107,50 +108,43 @@ def draw(found: Alignment, metrics: Sequence[str], folder: str) -> None:
         click.echo(f"figure: {file}", err=True)
 
 
-def rival_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, Scores]:
-    """What the protocol's own metrics are measured against: overlap, and a one-to-ten judge."""
+def overlap_scores(runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, Scores]:
+    """Overlap with golden captions, where there are any; all measures, or those in `metrics`."""
     from snellen.errors import MissingExtraError
     from snellen.studies import alignment
     from snellen.studies.overlap import MEASURES
 
-    more: dict[str, Scores] = {}
-    if words["overlap"] and all(alignment.golden_pairs(run) for run in runs):
-        for name in MEASURES:
-            if words["metrics"] and name not in words["metrics"]:
-                continue
-            try:
-                more |= alignment.overlap_scores(runs, [name])
-            except MissingExtraError as error:
-                click.echo(f"notice: no {name}: {error.message}; {error.hint}", err=True)
-    if words["scalar"]:
-        more[alignment.SCALAR] = asyncio.run(scalar_scores(runs, words))
-    return more
+    found: dict[str, Scores] = {}
+    if not all(alignment.golden_pairs(run) for run in runs):
+        return found
+    for name in MEASURES:
+        if metrics and name not in metrics:
+            continue
+        try:
+            found |= alignment.overlap_scores(runs, [name])
+        except MissingExtraError as error:
+            click.echo(f"notice: no {name}: {error.message}; {error.hint}", err=True)
+    return found
 
 
-async def scalar_scores(runs: Sequence[Run], words: dict[str, Any]) -> dict[str, float]:
+async def scalar_scores(runs: Sequence[Run], request: RunRequest) -> dict[str, float]:
     """The mean rating of each run by the one-to-ten judge, NaN where it gave none."""
-    from snellen.engine.cache import ResponseCache
-    from snellen.errors import UsageError
+    from snellen.endpoints.bind import EMBEDDED
     from snellen.judges.scalar import rate_run
-    from snellen.runs.plan import EMBEDDED, RunRequest, bind_judge
+    from snellen.runs.plan import bind_judges, open_cache
     from snellen.runs.rejudge import stored_benchmark
-    from snellen.settings import cache_folder, load_settings
+    from snellen.settings import load_settings
 
-    if words["judge"] in ("", EMBEDDED):
+    if request.judge in ("", EMBEDDED):
         raise UsageError(
             "the one-to-ten judge must be a language model",
             hint="give --judge NAME --judge-url URL with --scalar",
         )
-    request = RunRequest(
-        "",
-        "",
-        judge_params=parse_params(words["judge_params"]),
-        **{k: words[k] for k in (
-            "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking", "config",
-        )},
-    )  # fmt: skip
-    binding = bind_judge(request, stored_benchmark(runs[0]), load_settings(request.config)).binding
-    cache = ResponseCache(cache_folder() / "replies.sqlite") if words["cache"] else None
+    settings = load_settings(request.config)
+    binding, *others = bind_judges(request, stored_benchmark(runs[0]), settings)
+    if others:
+        raise UsageError("one judge is needed here, not a panel", hint="give --judge once")
+    cache = open_cache(request, settings)
     means: dict[str, float] = {}
     try:
         for run in runs:

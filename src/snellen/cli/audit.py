@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from snellen.cli.options import driving_options, judge_options, parse_params
+from snellen.cli.options import DRIVING, JUDGE, GroupedCommand, takes_request
+from snellen.errors import UsageError
+from snellen.runs.request import RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "audit",
+    cls=GroupedCommand,
     epilog="Example: snellen audit out/qwen --sample 100 --out audit.jsonl, fill `truth` in, "
     "then snellen audit out/qwen --read audit.jsonl",
 )
@@ -28,9 +31,17 @@ if TYPE_CHECKING:
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Draw N verdicts to check.")
 @click.option("--out", metavar="FILE", help="Where the sample goes, as JSON-lines.")
 @click.option("--read", "filled", metavar="FILE", help="A sample in which `truth` was filled in.")
-@judge_options
-@driving_options
-def command(run: str, **words: Any) -> int:
+@takes_request(*JUDGE, *DRIVING)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(
+    request: RunRequest,
+    *,
+    run: str,
+    sample: int | None,
+    out: str | None,
+    filled: str | None,
+    as_json: bool,
+) -> int:
     """Correct the score of RUN by an audit of its own verdicts.
 
     A score is corrected only from verdicts of that very run. Each row of the sample shows the
@@ -39,50 +50,49 @@ def command(run: str, **words: Any) -> int:
     """
     from snellen.cli.printing import print_json, print_table
     from snellen.judges.audit import evaluate_audit, write_audit
+    from snellen.judges.second_judge import fill_with_judge
     from snellen.runs.folder import load_run
 
     loaded = load_run(run)
-    rows = _rows(loaded, words)
-    if words["judge"]:
-        rows = _fill(loaded, rows, words)
-    if words["out"]:
-        write_audit(rows, Path(words["out"]))
-        click.echo(f"written: {words['out']} ({len(rows)} verdicts)", err=True)
-        if not words["filled"] and not words["judge"]:
-            click.echo(
-                f"fill in `truth`, then: snellen audit {run} --read {words['out']}", err=True
-            )
+    rows = _rows(loaded, request, sample=sample, out=out, filled=filled)
+    if request.judge:
+        rows = asyncio.run(fill_with_judge(loaded, rows, request))
+    if out:
+        write_audit(rows, Path(out))
+        click.echo(f"written: {out} ({len(rows)} verdicts)", err=True)
+        if not filled and not request.judge:
+            click.echo(f"fill in `truth`, then: snellen audit {run} --read {out}", err=True)
             return 0
     found = evaluate_audit(loaded, rows)
-    if words["as_json"]:
+    if as_json:
         print_json(found)
     else:
         print_table(audit_table(loaded, found))
-    for notice in (*_left_empty(rows, found), *([] if words["as_json"] else notices(found))):
+    for notice in (*_left_empty(rows, found), *([] if as_json else notices(found))):
         click.echo(f"notice: {notice}", err=True)
     return 0
 
 
-def _rows(run: Run, words: dict[str, Any]) -> list[AuditRow]:
-    from snellen.errors import UsageError
+def _rows(
+    run: Run, request: RunRequest, *, sample: int | None, out: str | None, filled: str | None
+) -> list[AuditRow]:
     from snellen.judges.audit import read_audit, sample_audit
 
-    if words["filled"] and words["sample"]:
+    if filled and sample:
         raise UsageError("--sample and --read exclude each other", hint="give one of them")
-    if words["filled"]:
-        return read_audit(words["filled"], run)
-    if not words["sample"] or not (words["out"] or words["judge"]):
+    if filled:
+        return read_audit(filled, run)
+    if not sample or not (out or request.judge):
         raise UsageError(
             "an audit needs a sample",
             hint="draw one with --sample 100 --out audit.jsonl, or give --read audit.jsonl",
         )
-    _spare_truths(run, words["out"])
-    return sample_audit(run, words["sample"], seed=words["seed"])
+    _spare_truths(run, out)
+    return sample_audit(run, sample, seed=request.seed)
 
 
 def _spare_truths(run: Run, out: str | None) -> None:
     """Refuses to write a new sample over a file in which somebody has filled truths."""
-    from snellen.errors import UsageError
     from snellen.judges.audit import read_audit
 
     if not out or not Path(out).exists():
@@ -93,26 +103,6 @@ def _spare_truths(run: Run, out: str | None) -> None:
             f"{out} exists, and {known} of its verdicts have a truth",
             hint=f"give --read {out} to go on with it, or another --out",
         )
-
-
-def _fill(run: Run, rows: list[AuditRow], words: dict[str, Any]) -> list[AuditRow]:
-    from snellen.judges.second_judge import fill_with_judge
-    from snellen.runs.plan import RunRequest
-
-    request = RunRequest(
-        "",
-        "",
-        judge_params=parse_params(words["judge_params"]),
-        **{
-            key: words[key]
-            for key in (
-                "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
-                "judge_prompt", "panel", "min_valid",
-                "config", "concurrency", "max_cost", "max_tries", "reasks", "cache",
-            )
-        },
-    )  # fmt: skip
-    return asyncio.run(fill_with_judge(run, rows, request))
 
 
 def _left_empty(rows: Sequence[AuditRow], found: Audit) -> Iterator[str]:

@@ -62,11 +62,10 @@ def command(out: str, *, as_json: bool) -> int:
 
 def evaluate(protocol: str, out: Path) -> tuple[list[Run], int]:
     """The three captioners' runs of one protocol, and the worst exit code."""
-    from snellen.flows import given_rows
     from snellen.readers.mini import CAPTIONERS, bundled_replies
-    from snellen.readers.replies import load_replies
     from snellen.runs.folder import load_run
-    from snellen.runs.plan import RunRequest, make_plan
+    from snellen.runs.plan import make_plan
+    from snellen.runs.request import RunRequest
     from snellen.runs.run import execute
 
     runs, worst = [], 0
@@ -79,7 +78,7 @@ def evaluate(protocol: str, out: Path) -> tuple[list[Run], int]:
             out / protocol / captioner,
             model=captioner,
             judge="embedded",
-            replies=given_rows(load_replies(file)),
+            replies=file,
             cache=False,
         )
         start_anew_if_outdated(request.out, benchmark)
@@ -95,9 +94,9 @@ def start_anew_if_outdated(folder: str | Path, benchmark: str) -> None:
     """Removes a demo run that another version of the judge or the benchmark has made."""
     import shutil
 
+    from snellen.endpoints.bind import embedded_judge
     from snellen.readers import load_benchmark
     from snellen.runs.folder import read_spec
-    from snellen.runs.plan import embedded_judge
 
     path = Path(folder)
     if not (path / "run.json").exists():
@@ -114,11 +113,11 @@ def measured_once(file: Path) -> list[JudgeRow]:
     """The embedded judge's measurement, kept in a file for as long as judge and material stay."""
     import msgspec
 
+    from snellen.endpoints.bind import embedded_judge
     from snellen.judges.labelled import JudgeRow, measure
     from snellen.keys import digest
     from snellen.readers.mini import MINI
     from snellen.runs.folder import write_json
-    from snellen.runs.plan import embedded_judge
 
     judge = embedded_judge()
     material = sorted(MINI.rglob("*.jsonl"))

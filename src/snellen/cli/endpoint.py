@@ -20,10 +20,10 @@ def command(
     """Say whether an endpoint answers, sees pictures, thinks, and gives log-probabilities."""
     from snellen.cli.printing import print_json
     from snellen.endpoints.capabilities import probe_endpoint
-    from snellen.settings import EndpointWish, endpoint_of, load_settings
+    from snellen.settings import EndpointOptions, endpoint_of, load_settings
 
-    wish = EndpointWish(model, url, key=api_key, key_env=api_key_env)
-    report = asyncio.run(probe_endpoint(endpoint_of(wish, load_settings(config))))
+    options = EndpointOptions(model, url, key=api_key, key_env=api_key_env)
+    report = asyncio.run(probe_endpoint(endpoint_of(options, load_settings(config))))
     if as_json:
         print_json(report)
     else:

@@ -5,24 +5,33 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from snellen.cli.options import driving_options, judge_options, parse_params
+from snellen.cli.options import (
+    DRIVING,
+    JUDGE,
+    Display,
+    GroupedCommand,
+    display_options,
+    takes_request,
+)
+from snellen.runs.request import RunRequest
 
 if TYPE_CHECKING:
     from snellen.judges.check_runs import CheckWish, Stopped
+    from snellen.records import ProtocolName
     from snellen.runs.judge_errors import JudgeCheck
-    from snellen.runs.plan import RunRequest
 
 
 @click.command(
     "judge-check",
+    cls=GroupedCommand,
     epilog="Example: snellen judge-check --judge qwen3-32b --judge-url http://127.0.0.1:8001/v1 "
     "--out checks/qwen3-32b",
 )
-@judge_options
+@takes_request(*JUDGE, *DRIVING)
 @click.option(
     "--from",
     "source",
@@ -49,68 +58,55 @@ if TYPE_CHECKING:
     help="Ask K times, to measure agreement with itself (2; the embedded judge: 1).",
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="N replies of each protocol.")
-@driving_options
-def command(**words: Any) -> int:
+@display_options
+def command(
+    request: RunRequest,
+    *,
+    source: str,
+    out: str | None,
+    protocols: tuple[ProtocolName, ...],
+    repeats: int | None,
+    limit: int | None,
+    display: Display,
+) -> int:
     """Measure a judge on material whose truth is known, before its scores are believed.
 
     The material is the bundled captioners' replies with the labels of a perfect judge, and
     captions written from facts that are stated, left out, changed or negated at known rates. The
     judge gets the requests that a run would send.
     """
+    from snellen.cli.dry import print_forecast
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.progress import Progress
-    from snellen.judges.check_runs import Stopped, check_judge
+    from snellen.endpoints.bind import EMBEDDED
+    from snellen.judges.check_runs import CHECKED, CheckWish, Stopped, check_judge, plans
     from snellen.judges.check_tables import check_tables
 
-    request, wish = request_of(words), wish_of(words)
-    if words["dry_run"]:
-        return _forecast(request, wish, as_json=words["as_json"])
-    progress = None if words["quiet"] else lambda name: Progress(name).show
+    judge = request.judge
+    names = judge if isinstance(judge, str) else "+".join(map(str, judge))  # type: ignore[arg-type]
+    wish = CheckWish(
+        Path(out or f"checks/{names.replace('/', '_') or 'judge'}"),
+        protocols=protocols or CHECKED,
+        source=source,
+        repeats=repeats or (1 if judge == EMBEDDED else 2),
+        limit=limit,
+        seed=request.seed,
+    )
+    if display.dry_run:
+        for plan in plans(request, wish):
+            print_forecast(plan, as_json=display.as_json)
+        return 0
+    progress = None if display.quiet else lambda name: Progress(name).show
     found = asyncio.run(check_judge(request, wish, progress=progress))
     if isinstance(found, Stopped):
         return _stopped(found)
-    if words["as_json"]:
+    if display.as_json:
         print_json(found)
     else:
         for table in check_tables(found):
             print_table(table)
     click.echo(f"written: {wish.out / 'judge_check.json'}", err=True)
-    return _exit_code(found, wish, most=words["max_unscored"])
-
-
-def request_of(words: dict[str, Any]) -> RunRequest:
-    """The judge and how it is driven, as a request for runs."""
-    from snellen.runs.plan import RunRequest
-
-    return RunRequest(
-        "",
-        "",
-        judge_params=parse_params(words["judge_params"]),
-        **{
-            key: words[key]
-            for key in (
-                "judge", "judge_url", "judge_key", "judge_key_env", "judge_thinking",
-                "judge_prompt", "panel", "min_valid",
-                "config", "concurrency", "max_cost", "max_tries", "reasks", "cache",
-            )
-        },
-    )  # fmt: skip
-
-
-def wish_of(words: dict[str, Any]) -> CheckWish:
-    """What the judge is checked on."""
-    from snellen.judges.check_runs import CHECKED, CheckWish
-
-    embedded = words["judge"] == "embedded"
-    names = words["judge"] if isinstance(words["judge"], str) else "+".join(words["judge"])
-    return CheckWish(
-        Path(words["out"] or f"checks/{names.replace('/', '_') or 'judge'}"),
-        protocols=words["protocols"] or CHECKED,
-        source=words["source"],
-        repeats=words["repeats"] or (1 if embedded else 2),
-        limit=words["limit"],
-        seed=words["seed"],
-    )
+    return _exit_code(found, wish, most=request.max_unscored)
 
 
 def _exit_code(found: JudgeCheck, wish: CheckWish, *, most: float) -> int:
@@ -134,12 +130,3 @@ def _stopped(found: Stopped) -> int:
             click.echo(f"hint: {error.hint}", err=True)
     click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
     return found.finished.exit_code
-
-
-def _forecast(request: RunRequest, wish: CheckWish, *, as_json: bool) -> int:
-    from snellen.cli.dry import print_forecast
-    from snellen.judges.check_runs import plans
-
-    for plan in plans(request, wish):
-        print_forecast(plan, as_json=as_json)
-    return 0

@@ -61,10 +61,10 @@ class Rates:
 
 
 class Progress:
-    """Shows the counters of a job under a label."""
+    """Shows the counters of a job under a label; `is_plain` where others are shown beside it."""
 
-    def __init__(self, label: str) -> None:
-        self.label = legible(label)
+    def __init__(self, label: str, *, is_plain: bool = False) -> None:
+        self.label, self.is_plain = legible(label), is_plain
         self.rates = Rates()
 
     @asynccontextmanager
@@ -74,7 +74,8 @@ class Progress:
         It ends with a last plain line: the whole run's averages. Nobody may be looking any more
         (a closed terminal, `2>&1 | head`): the run is kept.
         """
-        live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and os.name != "nt"
+        is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        live = is_terminal and os.name != "nt" and not self.is_plain
         task = asyncio.create_task(self._live(counters) if live else self._plain(counters))
         try:
             yield

@@ -7,325 +7,190 @@ import gc
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from snellen.cli.options import (
-    driving_options,
-    judge_options,
-    judge_system_option,
-    parse_params,
-)
-from snellen.errors import INTERRUPTED
+from snellen.cli.evalscope import understand
+from snellen.cli.options import Display, GroupedCommand, display_options, takes_request
+from snellen.endpoints.failures import public_url, take_off_credentials
+from snellen.errors import INTERRUPTED, UsageError
+from snellen.runs.request import RunRequest, arguments
 
 if TYPE_CHECKING:
-    from snellen.runs.plan import RunRequest
     from snellen.runs.run import Finished, Plan
 
 MINI = ("mini-reading", "mini-rubric", "mini-direct")
 SECRETS = ("--api-key", "--judge-key")
 # So many pictures that cannot be shown are named one by one.
 MOST_TOLD = 10
-# What stands between a URL's scheme and its host, and values of its query that may be keys.
-_CREDENTIALS = re.compile(
-    r"(https?://)[^/?#\s]*(?=@)|([?&][^=&\s]*(?:key|token|secret|sig|auth|passw)[^=&\s]*=)[^&#\s]+",
-    re.IGNORECASE,
-)
+# An option, where it stands in the same word, and a URL.
+_URL_WORD = re.compile(r"(--[\w-]+=)?(https?://.*)", re.IGNORECASE)
 
 
 @click.command(
     "run",
+    cls=GroupedCommand,
     epilog="Example: snellen run mini-reading --model qwen3-vl-8b "
     "--api-url http://127.0.0.1:8000/v1 --judge qwen3-32b --out out/qwen",
 )
-@click.argument("benchmark", required=False, default="")
+@click.argument("benchmark", default="")
 @click.option("--datasets", hidden=True, default="", help="The benchmark, as evalscope spells it.")
-@click.option("--data", metavar="PATH", help="The benchmark's files; else they are fetched.")
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="NAME",
-    help="The model's name. Repeatable: each gets OUT/NAME.",
+@click.option("--dataset-args", hidden=True, metavar="JSON", help="As evalscope spells it.")
+@click.option("--generation-config", hidden=True, metavar="JSON", help="As evalscope spells it.")
+@click.option("--eval-batch-size", hidden=True, type=click.IntRange(1), help="As evalscope's.")
+@takes_request(
+    *(name for name in arguments() if name != "benchmark"), several=("model", "caption_prompt")
 )
-@click.option("--api-url", default="", metavar="URL", help="Its endpoint, up to /v1.")
-@click.option("--api-key-env", default="", metavar="VAR", help="The variable that holds its key.")
-@click.option("--api-key", default="", metavar="KEY", help="Its key; never written.")
-@click.option(
-    "--param",
-    "params",
-    multiple=True,
-    metavar="NAME=JSON",
-    help="A body field that is sent to the model. Repeatable.",
-)
-@click.option("--replies", metavar="FILE", help="Replies that exist: JSON or JSON-lines.")
-@judge_options
-@judge_system_option
-@click.option("--out", metavar="DIR", help="The run folder; the same one again resumes.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    metavar="N",
-    help="The first N items over the whole (evalscope applies it to each subset: "
-    "use --limit-per-subset for that).",
-)
-@click.option(
-    "--limit-per-subset",
-    type=click.IntRange(1),
-    metavar="N",
-    help="The first N items of each label: what evalscope calls --limit.",
-)
-@click.option(
-    "--sample",
-    type=click.IntRange(1),
-    metavar="N",
-    help="N items drawn with the seed, in proportion to the capabilities.",
-)
-@click.option(
-    "--subset",
-    "subsets",
-    multiple=True,
-    metavar="LABEL",
-    help="Only items with this label. Repeatable.",
-)
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["stop", "skip"]),
-    default="stop",
-    show_default=True,
-    help="Stop at a bad row of the data, or leave it out and count it.",
-)
-@click.option(
-    "--source",
-    type=click.Choice(["hub", "modelscope"]),
-    default="hub",
-    show_default=True,
-    help="Where public data is fetched.",
-)
-@click.option("--revision", default="", help="The version of public data to fetch.")
-@click.option(
-    "--repeat", type=click.IntRange(1), default=1, metavar="K", help="Ask each item K times."
-)
-@click.option(
-    "--caption-prompt",
-    "describe_prompts",
-    multiple=True,
-    metavar="FILE",
-    help="A caption prompt of your own. Repeatable: each gets OUT/STEM.",
-)
-@click.option(
-    "--max-pixels", type=click.IntRange(1), metavar="N", help="Shrink pictures to at most N pixels."
-)
-@click.option(
-    "--detail",
-    type=click.Choice(["low", "high", "auto"]),
-    help="The picture detail that the endpoint is asked for.",
-)
-@click.option(
-    "--hint",
-    type=click.Choice(["on", "off"]),
-    default=None,
-    help="direct: send an item's hint as system message (on).",
-)
-@click.option(
-    "--parser",
-    type=click.Choice(["snellen", "official"]),
-    default=None,
-    help="How judge replies are read (snellen).",
-)
-@click.option(
-    "--exact-match",
-    is_flag=True,
-    help="direct: spare the judge where the reply equals the reference.",
-)
-@click.option(
-    "--control",
-    type=click.Choice(["no-image", "blind", "swapped"]),
-    default=None,
-    help="direct: no-image. reading: blind (empty caption, no E), swapped (captions of "
-    "other pictures).",
-)
-@click.option(
-    "--questions-a-call",
-    type=click.IntRange(1),
-    default=None,
-    metavar="K",
-    help="reading: K questions in one judge call, a deviation from the protocol.",
-)
-@click.option(
-    "--decide",
-    type=click.Choice(["letter", "logprob"]),
-    default=None,
-    help="reading: take the letter said, or the most probable one.",
-)
-@click.option("--logprobs", is_flag=True, help="reading: store the letters' probabilities.")
-@click.option(
-    "--option-order",
-    "option_seed",
-    type=int,
-    default=None,
-    metavar="SEED",
-    help="reading: shuffle A-D for each question; as stored by default.",
-)
-@click.option("--one-rubric-a-call", "one_a_call", is_flag=True, help="rubric: for weak judges.")
-@click.option(
-    "--gate-first", is_flag=True, help="rubric: skip the Easy-Wrong group where the gate is shut."
-)
-@click.option(
-    "--judge-check", metavar="FILE", help="Attach a `snellen judge-check` result to the run."
-)
-@driving_options
-def command(**words: Any) -> int:
+@display_options
+def command(
+    request: RunRequest,
+    *,
+    benchmark: str,
+    datasets: str,
+    dataset_args: str | None,
+    generation_config: str | None,
+    eval_batch_size: int | None,
+    model: tuple[str, ...],
+    caption_prompt: tuple[str, ...],
+    display: Display,
+) -> int:
     """Evaluate a model on a benchmark.
 
     BENCHMARK is mini-reading, mini-rubric, mini-direct (or mini for all three), capprobe,
-    perception_bench, perception_rubrics, captionqa, or a folder.
+    perception_bench, perception_rubrics, captionqa, or a folder. With several models each gets
+    OUT/NAME, with several caption prompts OUT/STEM. `snellen eval` is the same command.
     """
-    code = 0
-    for request in requests_of(words):
-        code = max(code, run_one(request, words))
-        if code == INTERRUPTED:
-            break
-    return code
+    from snellen.runs.plan import make_plan
 
-
-def requests_of(words: dict[str, Any]) -> Iterator[RunRequest]:
-    """One request for each benchmark, model and caption prompt of a command."""
-    from snellen.errors import UsageError
-
-    name = words["benchmark"] or words["datasets"]
-    if not name:
+    if not (benchmark or datasets):
         raise UsageError("no benchmark", hint="for example: snellen run mini-reading ...")
-    if words["benchmark"] and words["datasets"]:
+    if benchmark and datasets:
         raise UsageError(
-            f"two benchmarks are named: {words['benchmark']} and {words['datasets']}",
+            f"two benchmarks are named: {benchmark} and {datasets}",
             hint="one command evaluates one benchmark: leave --datasets out",
         )
-    if not words["out"]:
-        words["out"] = f"runs/{Path(name).name}"
+    first = understand(
+        replace(request, benchmark=benchmark or datasets),
+        dataset_args=dataset_args,
+        generation_config=generation_config,
+        eval_batch_size=eval_batch_size,
+    )
+    wanted = requests_of(first, models=model, prompts=caption_prompt)
+    plans = [make_plan(one) for one in wanted]
+    return run_plan(plans[0], display) if len(plans) == 1 else run_plans(plans, display)
+
+
+def requests_of(
+    request: RunRequest, *, models: tuple[str, ...], prompts: tuple[str, ...]
+) -> Iterator[RunRequest]:
+    """One request for each benchmark, model and caption prompt of a command."""
+    name = str(request.benchmark)
     benchmarks = MINI if name == "mini" else (name,)
-    models = words["models"] or ("",)
-    prompts = words["describe_prompts"] or (None,)
     for benchmark in benchmarks:
-        for model in models:
-            for prompt in prompts:
-                out = Path(words["out"])
+        for model in models or ("",):
+            for prompt in prompts or (None,):
+                out = Path(request.out or f"runs/{Path(name).name}")
                 if len(models) > 1:
                     out /= model.replace("/", "_")
                 if len(benchmarks) > 1:
                     out /= benchmark.removeprefix("mini-")
                 if len(prompts) > 1 and prompt is not None:
                     out /= Path(prompt).stem
-                yield request_of(words, benchmark, model=model, prompt=prompt, out=out)
+                yield replace(
+                    request, benchmark=benchmark, model=model, caption_prompt=prompt, out=out
+                )
 
 
-def request_of(
-    words: dict[str, Any], benchmark: str, *, model: str, prompt: str | None, out: Path
-) -> RunRequest:
-    """The request of one run."""
-    from snellen.readers import LoadOptions
-    from snellen.runs.plan import RunRequest
-
-    params = parse_params(words["params"])
-    if words["detail"]:
-        params["image_detail"] = words["detail"]
-    name, replies = given_replies(words["replies"], benchmark)
-    return RunRequest(
-        benchmark=benchmark,
-        out=out,
-        model=model or name,
-        replies=replies,
-        params=params,
-        judge_params=parse_params(words["judge_params"]),
-        load=LoadOptions(
-            limit=words["limit"],
-            limit_per_subset=words["limit_per_subset"],
-            subsets=words["subsets"],
-            sample=words["sample"],
-            on_bad_row=words["on_bad_row"],
-            source=words["source"],
-            revision=words["revision"],
-        ),
-        protocol=protocol_words(words),
-        describe_prompt=prompt,
-        **{
-            key: words[key]
-            for key in (
-                "data", "api_url", "api_key", "api_key_env", "judge", "judge_url", "judge_key",
-                "judge_key_env", "judge_thinking", "judge_prompt", "judge_system", "panel",
-                "min_valid", "config", "seed", "repeat",
-                "concurrency", "max_cost", "max_unscored", "max_tries", "reasks", "cache",
-                "max_pixels", "judge_check",
-            )
-        },
-    )  # fmt: skip
-
-
-def protocol_words(words: dict[str, Any]) -> dict[str, Any]:
-    """The options that belong to one protocol, where they were given."""
-    chosen = {
-        name: words[name]
-        for name in (
-            "parser", "control", "questions_a_call", "decide", "option_seed",
-        )
-        if words[name] is not None
-    }  # fmt: skip
-    chosen |= {
-        name: True
-        for name in ("exact_match", "logprobs", "one_a_call", "gate_first")
-        if words[name]
-    }
-    if words["hint"] is not None:
-        chosen["hint"] = words["hint"] == "on"
-    return chosen
-
-
-def given_replies(path: str | None, benchmark: str) -> tuple[str, Any]:
-    """The name and the rows of replies that exist; a bundled captioner's name serves `mini`."""
-    if path is None:
-        return "", None
-    from snellen.flows import given_rows
-    from snellen.readers.mini import bundled_replies
-    from snellen.readers.replies import read_replies
-
-    source: Path | None = Path(path)
-    if source is not None and not source.exists() and benchmark.startswith("mini-"):
-        source = bundled_replies(Path(path).stem, benchmark) or source
-    found = read_replies(str(source))
-    for notice in found.notices:
-        click.echo(f"notice: {notice}", err=True)
-    return Path(path).stem, given_rows(found.replies)
-
-
-def run_one(request: RunRequest, words: dict[str, Any]) -> int:
-    """Makes one run, prints its table, and says how to go on where it stopped."""
-    from snellen.runs.plan import make_plan
-
-    return run_plan(make_plan(request), words)
-
-
-def run_plan(plan: Plan, words: dict[str, Any]) -> int:
+def run_plan(plan: Plan, display: Display) -> int:
     """Drives a plan as a command does: progress, tables, hints, and the exit code."""
     from snellen.cli.progress import Progress
     from snellen.runs.run import execute
 
     _tell_broken(plan)
-    if words["dry_run"]:
+    if display.dry_run:
         from snellen.cli.dry import print_forecast
 
-        return print_forecast(plan, as_json=words["as_json"])
-    _calm_garbage_collection()
-    progress = None if words["quiet"] else Progress(plan.benchmark.name).show
+        return print_forecast(plan, as_json=display.as_json)
+    _keep_out_of_collections()
+    progress = None if display.quiet else Progress(plan.benchmark.name).show
     try:
         finished = asyncio.run(execute(plan, progress=progress))
     except KeyboardInterrupt:  # before the first call, or after the last
         click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
         return INTERRUPTED
-    show_finished(finished, as_json=words["as_json"])
+    show_finished(finished, as_json=display.as_json)
     return finished.exit_code
+
+
+def run_plans(plans: Sequence[Plan], display: Display) -> int:
+    """Drives several plans side by side, and prints one table of them all."""
+    from snellen.cli.printing import legible, print_json, print_table
+    from snellen.cli.progress import Progress
+    from snellen.runs.folder import load_run
+    from snellen.runs.run import execute_together
+    from snellen.tables.runs import leaderboard, overview
+
+    for plan in plans:
+        _tell_broken(plan)
+    if display.dry_run:
+        from snellen.cli.dry import print_forecast
+
+        return max(print_forecast(plan, as_json=display.as_json) for plan in plans)
+    _keep_out_of_collections()
+    progress = [Progress(name_of(plan), is_plain=True).show for plan in plans]
+    try:
+        ended = asyncio.run(execute_together(plans, progress=None if display.quiet else progress))
+    except KeyboardInterrupt:
+        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+        return INTERRUPTED
+    for plan, finished in zip(plans, ended, strict=True):
+        said = [f"notice: {notice}" for notice in finished.notices]
+        said += [f"error: {reason}" for reason in _reasons(finished)]
+        for line in said:
+            kind, _, text = line.partition(": ")
+            click.echo(f"{kind}: {name_of(plan)}: {legible(text)}", err=True)
+    runs = [finished.run or load_run(finished.folder) for finished in ended]
+    if display.as_json:
+        print_json([finished.summary for finished in ended])
+    else:
+        same = len({(run.spec.benchmark, run.spec.judge.name) for run in runs}) == 1
+        print_table(leaderboard(runs) if same else overview(runs))
+    code = max(finished.exit_code for finished in ended)
+    if code:
+        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+    else:
+        for finished in ended:
+            click.echo(f"run folder: {finished.folder}", err=True)
+    return code
+
+
+def name_of(plan: Plan) -> str:
+    """What tells a plan from those beside it: its model and its benchmark."""
+    return f"{plan.model.name} on {plan.benchmark.name}"
+
+
+def _reasons(finished: Finished) -> Iterator[str]:
+    """Why a run did not end well, with what to do about it."""
+    error = finished.error
+    if error is not None:
+        yield error.message + (f" (hint: {error.hint})" if error.hint else "")
+    elif finished.exit_code == 3:
+        counts = finished.summary.counts
+        yield (
+            f"{counts.unscored} of {counts.probes} probes are unscored, more than "
+            "--max-unscored allows"
+        )
+
+
+def _keep_out_of_collections() -> None:
+    """Leave what is loaded out of every garbage collection: a tenth of a large run's time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
 
 
 def _tell_broken(plan: Plan) -> None:
@@ -339,13 +204,6 @@ def _tell_broken(plan: Plan) -> None:
         click.echo(f"notice: and {len(broken) - MOST_TOLD} pictures more", err=True)
     if broken:
         click.echo("hint: --on-bad-row skip leaves such items out and counts them", err=True)
-
-
-def _calm_garbage_collection() -> None:
-    """Leaves the loaded benchmark out of every collection: a tenth of a large run's time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 50, 100)
 
 
 def show_finished(finished: Finished, *, as_json: bool) -> None:
@@ -396,5 +254,16 @@ def resume_command(argv: list[str]) -> str:
                 words[k + 1] = "..."
             elif word.startswith(secret + "="):
                 words[k] = f"{secret}=..."
-    safe = [_CREDENTIALS.sub(lambda m: f"{m[1] or m[2]}...", word) for word in words]
-    return shlex.join(safe)
+    return shlex.join(_safe_word(word) for word in words)
+
+
+def _safe_word(word: str) -> str:
+    """A word of a command in whose URL secrets are left out."""
+    found = _URL_WORD.fullmatch(word)
+    if found is None:
+        return word
+    url, credentials = take_off_credentials(found[2])
+    shown = public_url(url).replace("=***", "=...")
+    if credentials:
+        shown = shown.replace("://", "://...@", 1)
+    return (found[1] or "") + shown

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from snellen.errors import ComparisonError, UsageError
 from snellen.protocols import protocol_of
-from snellen.runs.spec import Party, PromptRecord, RunSpec
+from snellen.records import ModelRecord
+from snellen.runs.spec import PromptRecord, RunSpec
 
 ACROSS: Final = ("judge", "prompt", "control", "hint", "data")
 # Options of a protocol that say how verdicts are come by: they belong to the judge.
@@ -155,7 +156,7 @@ def _judge(first: RunSpec, second: RunSpec) -> Iterator[Change]:
             yield from _member(a, b)
 
 
-def _member(first: Party, second: Party) -> Iterator[Change]:
+def _member(first: ModelRecord, second: ModelRecord) -> Iterator[Change]:
     """What differs in a judge that both panels have in the same place."""
     for name in _JUDGE_FIELDS[1:]:
         values = getattr(first, name), getattr(second, name)

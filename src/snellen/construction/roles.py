@@ -9,11 +9,10 @@ from typing import Any
 from snellen.construction.config import BuildConfig
 from snellen.construction.embeddings import EmbeddingsCaller
 from snellen.construction.stages import Seat
-from snellen.endpoints.failures import public_url
-from snellen.endpoints.http import CallableModel, Caller, ChatClient, chat_url
-from snellen.engine.scheduler import Binding
+from snellen.endpoints.bind import Binding, bind_endpoint
+from snellen.endpoints.http import CallableModel, Caller, ChatClient
 from snellen.errors import UsageError
-from snellen.settings import Endpoint, EndpointWish, Settings, endpoint_of
+from snellen.settings import Endpoint, EndpointOptions, Settings, endpoint_of
 
 Player = Callable[..., Any]
 
@@ -71,8 +70,8 @@ def cast(
         labels = [table.label for table in tables]
         seats[role] = tuple(Seat(f"{role}/{label}", label) for label in labels)
         for seat, table in zip(seats[role], tables, strict=True):
-            wish = EndpointWish(seat.label, concurrency=concurrency)
-            named = endpoint_of(wish, Settings({seat.label: table.settings}))
+            options = EndpointOptions(seat.label, concurrency=concurrency)
+            named = endpoint_of(options, Settings({seat.label: table.settings}))
             bindings[seat.role] = _remote(named, embeds=role in embedding_roles)
     for role, given in (players or {}).items():
         functions = given if isinstance(given, tuple) else (given,)
@@ -88,11 +87,11 @@ def cast(
 
 
 def _remote(endpoint: Endpoint, *, embeds: bool) -> Binding:
-    if "@" not in endpoint.url:
-        endpoint = replace(endpoint, url=chat_url(endpoint.url))
-    public = replace(endpoint, url=public_url(endpoint.url), key="", headers={})
-    client = ChatClient(endpoint)
-    return Binding(EmbeddingsCaller(client) if embeds else client, public)
+    binding = bind_endpoint(endpoint)
+    client = binding.caller
+    if embeds and isinstance(client, ChatClient):
+        return replace(binding, caller=EmbeddingsCaller(client))
+    return binding
 
 
 def check_prices(cast_: Cast) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import binascii
+import json
 import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import partial
 from html import unescape
 from http import HTTPStatus
 from typing import Any
@@ -33,9 +36,23 @@ MAX_RETRY_AFTER_S = 600.0
 LONGEST_PAGE = 20_000  # bytes of an HTML page that are looked at
 SHORTEST_PIECE = 6  # characters of a key that must not be shown in a row
 
+# Parts of a URL's query that are known to hold no secret; the values of all others are masked.
+HARMLESS = frozenset(
+    {
+        "api-version", "api_version", "version", "v", "model", "deployment", "region", "location",
+        "project", "alt", "format", "stream", "timeout", "provider", "beta",
+    }
+)  # fmt: skip
+# A user and a password before the host; a password that was not encoded may hold `/`, `?`, `#`.
+_USER_INFO = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*://|(?![a-z][a-z0-9+.-]*://))"
+    r"(?:(?P<usual>[^/?#]*)@|(?P<odd>[^/?#@:]*:(?!\d+(?:[/?#]|$)).*)@)",
+    re.IGNORECASE,
+)
 _SECRET_NAME = re.compile(r"key|token|secret|sig|auth|passw|credential|cookie", re.IGNORECASE)
 _PICTURE = re.compile(r"data:[\w/+.-]*;base64,[A-Za-z0-9+/=_\\-]*")
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{120,}")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{4,}={0,2}")
 _BEARER = re.compile(r"\b(bearer|basic)\s+[^\s\"',;)}]+", re.IGNORECASE)
 _MASKED = re.compile(r"[^\s\"'`:=]{0,80}\*{2,}[^\s\"'`,.;]*|\bsk-[\w-]*\.{3}[\w-]*")
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -293,20 +310,33 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
     (six characters in a row).
     """
     for secret in secrets:
-        for form in _forms(secret):
+        text = _ENCODED.sub(partial(_scrub_encoded, secret=secret.encode()), text)
+        for form in forms_of(secret):
             text = _scrub_form(text, form)
     return _MASKED.sub("***", _BEARER.sub(r"\1 ***", text))
 
 
-def _forms(secret: str) -> set[str]:
+def _scrub_encoded(found: re.Match[str], secret: bytes) -> str:
+    """A run of base64 characters, or `***` where it holds the secret."""
+    run = found[0]
+    standard = run.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        data = base64.b64decode(standard + "=" * (-len(standard) % 4))
+    except binascii.Error:
+        return run
+    return "***" if secret in data else run
+
+
+def forms_of(secret: str) -> set[str]:
     """The spellings under which a server may echo a secret; longest pieces are cut from each."""
     quoted = {secret, quote(secret, safe=""), quote_plus(secret)}
-    quoted.add(msgspec.json.encode(secret).decode()[1:-1])
+    quoted |= {msgspec.json.encode(secret).decode()[1:-1], json.dumps(secret)[1:-1]}
     for offset in range(3):
         # Base64 depends on what stands before the secret, by its length modulo 3.
         data = base64.b64encode(b"\0" * offset + secret.encode())
         core = data[(0, 2, 3)[offset] :].rstrip(b"=")[:-1].decode()
-        quoted |= {core, core.replace("+", "-").replace("/", "_")}
+        if len(core) >= SHORTEST_PIECE:
+            quoted |= {core, core.replace("+", "-").replace("/", "_")}
     return {form for form in quoted if form}
 
 
@@ -332,32 +362,46 @@ def secrets_of(key: str, url: str, headers: Mapping[str, str]) -> tuple[str, ...
     >>> secrets_of("", "http://me:pass@host/v1?key=abcdef", {})
     ('pass', 'abcdef')
     """
-    parts = urlsplit(url)
-    found = [key, unquote(parts.password or parts.username or "")]
-    found += [value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name)]
+    url, credentials = take_off_credentials(url)
+    user, _, password = credentials.partition(":")
+    query = parse_qsl(urlsplit(url).query)
+    found = [key, unquote(password or user)]
+    found += [value for name, value in query if name.lower() not in HARMLESS]
     for name, value in headers.items():
         if _SECRET_NAME.search(name):
             found += [value, *value.split()[1:]]
     return tuple(dict.fromkeys(s for s in found if len(s) >= 3))
 
 
-def public_url(url: str) -> str:
-    """The URL without user, password and secret query values, fit to be shown and written.
+def take_off_credentials(url: str) -> tuple[str, str]:
+    """A URL without its user and password, and these as they stand in it.
 
-    >>> public_url("https://me:pass@host:8000/v1?key=abcdef&api-version=3")
-    'https://host:8000/v1?key=***&api-version=3'
+    >>> take_off_credentials("http://me:pa/ss?#@host/v1")
+    ('http://host/v1', 'me:pa/ss?#')
+    >>> take_off_credentials("http://host:8000/v1/@cf/m")
+    ('http://host:8000/v1/@cf/m', '')
+    """
+    found = _USER_INFO.match(url)
+    if found is None:
+        return url, ""
+    return found["scheme"] + url[found.end() :], found["usual"] or found["odd"] or ""
+
+
+def public_url(url: str) -> str:
+    """The URL without user, password and query values that may be secret, fit to be shown.
+
+    >>> public_url("https://me:pass@host:8000/v1?code=abcdef&api-version=3")
+    'https://host:8000/v1?code=***&api-version=3'
     """
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(take_off_credentials(url)[0])
     except ValueError:
         return "***"
     query = [
-        (name, "***" if _SECRET_NAME.search(name) else value)
+        (name, value if name.lower() in HARMLESS else "***")
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
     ]
-    place = parts.netloc.rpartition("@")[2]
-    path = parts.path if parts.netloc else parts.path.rpartition("@")[2]
-    return urlunsplit((parts.scheme, place, path, urlencode(query, safe="*"), ""))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query, safe="*"), ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,11 +39,13 @@ from snellen.endpoints.connections import (
 from snellen.endpoints.failures import (
     Refusal,
     failure_kind,
+    forms_of,
     one_line,
     public_url,
     read_error,
     read_failure,
     secrets_of,
+    take_off_credentials,
 )
 from snellen.endpoints.lenient import ErrorInReplyError, UnreadableReplyError
 from snellen.errors import SettingsError, UsageError
@@ -85,7 +87,7 @@ def chat_url(url: str) -> str:
     'https://host/api/v3'
     """
     try:
-        parts = urlsplit(url.strip())
+        parts = urlsplit(take_off_credentials(url.strip())[0])
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         (parts.hostname or "").encode("idna")
     except ValueError:
@@ -97,7 +99,7 @@ def chat_url(url: str) -> str:
         )
     path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
     query = f"?{parts.query}" if parts.query else ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path or '/v1'}{query}"
+    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}{query}"
 
 
 def body_params(request: Request, endpoint: Endpoint) -> dict[str, Any]:
@@ -151,7 +153,8 @@ class ChatClient:
         self._proxy_headers = pass_by if self._base.scheme == "https" else None
         self._headers = _headers_of(endpoint) | (pass_by if self._base.scheme == "http" else {})
         self._secrets = secrets_of(endpoint.key, endpoint.url, self._headers | pass_by)
-        self._secret_bytes = [s.encode() for s in self._secrets if _is_unmistakable(s)]
+        unmistakable = [s for s in self._secrets if _is_unmistakable(s)]
+        self._secret_bytes = [form.encode() for s in unmistakable for form in forms_of(s)]
         self._soft = frozenset(endpoint.soft_params) - endpoint.params.keys()
         self._dialect = Dialect()
         self._knows_soft = not self._soft
@@ -403,9 +406,8 @@ def _check_params(endpoint: Endpoint) -> None:
 
 def _is_unmistakable(secret: str) -> bool:
     """Whether a secret can be no word of an answer: `not-needed` could, and is a common key."""
-    return (
-        len(secret) >= 12 and any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
-    )
+    is_mixed = any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
+    return (len(secret) >= 12 and is_mixed) or (len(secret) >= 20 and secret.isalpha())
 
 
 def _headers_of(endpoint: Endpoint) -> dict[str, str]:
@@ -414,12 +416,11 @@ def _headers_of(endpoint: Endpoint) -> dict[str, str]:
         "accept": "application/json",
         "user-agent": "snellen",
     }
-    parts = urlsplit(endpoint.url.strip())
+    user, _, password = take_off_credentials(endpoint.url.strip())[1].partition(":")
     if endpoint.key:
         headers["authorization"] = f"Bearer {endpoint.key}"
-    elif parts.username is not None:
-        user, password = unquote(parts.username), unquote(parts.password or "")
-        headers["authorization"] = basic_authorization(user, password)
+    elif user or password:
+        headers["authorization"] = basic_authorization(unquote(user), unquote(password))
     headers |= {name.lower(): value for name, value in endpoint.headers.items()}
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):

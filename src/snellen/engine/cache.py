@@ -1,14 +1,17 @@
 """The response cache: replies shared by runs and by processes, in one SQLite file.
 
-Keys are `keys.request_key` with the endpoint's address on top: everything that shapes an answer.
-Only replies are kept, never failures. A reply that the token limit cut is kept only when that limit
-was sent, since only then is the limit in its key.
+It is used where a user asks for it: the model behind a name may change, and a stale answer looks
+like a result. Keys are `keys.request_key` with the endpoint's address and what the user declares of
+the model on top: everything that shapes an answer. Only replies are kept, never failures and no
+judgement that could not be read. A reply that the token limit cut is kept only when that limit was
+sent, since only then is the limit in its key.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,32 +20,36 @@ import msgspec
 from snellen.errors import SettingsError
 from snellen.keys import digest
 from snellen.records import Reply
+from snellen.settings import Endpoint
 
+# `at` is the time of the call in seconds since 1970.
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, reply BLOB NOT NULL, at REAL NOT NULL)
+WITHOUT ROWID;
 """
-_ANY = "SELECT 1 FROM replies LIMIT 1"
-_FIND = "SELECT reply FROM replies WHERE key = ?"
-_PUT = "INSERT OR REPLACE INTO replies VALUES (?, ?)"
+_ANY = "SELECT 1 FROM answers LIMIT 1"
+_FIND = "SELECT reply, at FROM answers WHERE key = ?"
+_PUT = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)"
 _decoder = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()
 
 
-def cache_key(url: str, request_key: str) -> str:
-    """The key of a reply: where it was asked, and all that was asked."""
-    return _place(url) + request_key
+def cache_key(endpoint: Endpoint, request_key: str) -> str:
+    """The key of a reply: who was asked, as far as the user says, and all that was asked."""
+    return _place(endpoint.url, endpoint.revision, endpoint.quantization) + request_key
 
 
 @lru_cache(256)
-def _place(url: str) -> str:
-    return digest(url)[:16]
+def _place(url: str, revision: str, quantization: str) -> str:
+    return digest("\x1f".join((url, revision, quantization)))[:16]
 
 
 class ResponseCache:
     """An open cache. Writes are batched; `flush` may run in another thread than `get` and `put`.
 
     A cache that fails while a run goes on must not cost the run: from then on nothing is found
-    or kept, and `trouble` says why.
+    or kept, and `trouble` says why. `found` counts the replies that came out of it, `oldest_at` is
+    the time of the oldest of them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,9 +63,10 @@ class ResponseCache:
         except (sqlite3.Error, OSError) as error:
             raise SettingsError(
                 f"cache {path} cannot be opened: {error}",
-                hint="delete the file, or run with --no-cache",
+                hint="delete the file, or leave --cache out",
             ) from error
         self.trouble = ""
+        self.found, self.oldest_at = 0, time.time()
         self._closed = False
         self._path = path
         self._waiting: dict[str, Reply] = {}
@@ -73,12 +81,29 @@ class ResponseCache:
             return waiting
         try:
             row = self._reader.execute(_FIND, (key,)).fetchone()
-            return None if row is None else _decoder.decode(row[0])
+            reply = None if row is None else _decoder.decode(row[0])
         except msgspec.MsgspecError:
             return None
         except sqlite3.Error as error:
             self._give_up(error)
             return None
+        if row is not None:
+            self.found += 1
+            self.oldest_at = min(self.oldest_at, row[1])
+        return reply
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """How many replies came out of the cache and how old they are, and what went wrong."""
+        said = []
+        if self.found:
+            hours = (time.time() - self.oldest_at) / 3600
+            age = f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.1f} hours"
+            said.append(
+                f"{self.found} replies came out of the cache, the oldest {age} old: they are "
+                "those of the model that answered to this name then (leave --cache out to ask anew)"
+            )
+        return (*said, *([self.trouble] if self.trouble else []))
 
     def put(self, key: str, reply: Reply) -> None:
         """Keeps a reply; it is on the disk after the next flush."""
@@ -95,7 +120,8 @@ class ResponseCache:
             self._writing = {}
 
     def _write(self, batch: dict[str, Reply]) -> None:
-        rows = [(key, _encoder.encode(reply)) for key, reply in batch.items()]
+        at = time.time()
+        rows = [(key, _encoder.encode(reply), at) for key, reply in batch.items()]
         try:
             with self._writer:
                 self._writer.executemany(_PUT, rows)

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from snellen.endpoints.bind import Binding
 from snellen.engine.cache import ResponseCache
 from snellen.engine.counters import Counters
 from snellen.engine.journal import Journal
 from snellen.engine.preflight import look_ahead
-from snellen.engine.queues import Binding
+from snellen.engine.queues import Gates
 from snellen.engine.scheduler import DriveOptions, Scheduler
 from snellen.engine.signals import interruptible
 from snellen.errors import INTERRUPTED, EndpointError, SnellenError
@@ -55,7 +56,8 @@ class Job:
     of that one's rows. `folder` is where `calls.jsonl` lies and what a second start resumes from;
     None keeps no journal. `sinks` maps the exact type of a row to whoever takes such rows; each
     entry of a list is a row of its own, and a row without a sink is let go. `preflight` asks new
-    endpoints for their models before the first call.
+    endpoints for their models before the first call. Jobs that share `gates` share the limits of
+    each URL.
     """
 
     bindings: Mapping[str, Binding]
@@ -66,6 +68,7 @@ class Job:
     options: DriveOptions = field(default_factory=DriveOptions)
     progress: Display | None = None
     preflight: bool = True
+    gates: Gates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,7 @@ async def drive(
             options=job.options,
             on_result=lambda item, repeat, row: deliver(job.sinks, item, repeat, row),
             counters=counters,
+            gates=job.gates,
         )
         stack.enter_context(interruptible(scheduler.interrupt))
         notices: tuple[str, ...] = ()
@@ -150,7 +154,7 @@ async def drive(
         await scheduler.drive_batches(_begun(job.batches, counters))
         if job.cache is not None:
             job.cache.flush()
-            notices += (job.cache.trouble,) if job.cache.trouble else ()
+            notices += job.cache.notices
     return Ended(
         scheduler.completed,
         scheduler.interrupted,

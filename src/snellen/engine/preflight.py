@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from snellen.endpoints.bind import Binding
 from snellen.endpoints.chat_format import is_listed
 from snellen.endpoints.http import ChatClient
 from snellen.engine import stop_reasons
-from snellen.engine.scheduler import Binding, Scheduler
+from snellen.engine.scheduler import Scheduler
 from snellen.records import CallFailure
 
 LOOK_S = 3.0

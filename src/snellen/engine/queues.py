@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from snellen.endpoints.bind import Binding
 from snellen.engine.pacing import AdaptiveLimit, MinuteRate
 from snellen.flows import Flow
-from snellen.pictures import prepare
-from snellen.records import Request
-from snellen.settings import Endpoint
-
-if TYPE_CHECKING:
-    from snellen.endpoints.http import Caller
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """What a role means in this run: who is called, under which settings."""
-
-    caller: Caller
-    endpoint: Endpoint
-    rules: prepare.PictureRules = field(default_factory=prepare.PictureRules)
-    cacheable: bool = True
-    shares_prefix: bool = True
-
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """The body fields that are sent."""
-        return {**self.endpoint.soft_params, **self.endpoint.params}
+from snellen.records import Reply, Request
 
 
 @dataclass(slots=True)
 class Node:
-    """A flow under way: its place in its parent, and the answers that it waits for."""
+    """A flow under way: its place in its parent, and the answers that it waits for.
+
+    `judged` holds judgements, by cache key, that are kept once the flow could read them.
+    """
 
     flow: Flow[Any]
     item: str
@@ -44,6 +27,7 @@ class Node:
     slot: int = 0
     results: list[Any] = field(default_factory=list)
     pending: int = 0
+    judged: dict[str, Reply] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,18 +48,39 @@ class Job:
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
-    """The calls to one URL, whatever their role: limits belong to the address."""
+class Gate:
+    """The limits of one URL, which runs side by side share; `pumps` start what waits for it."""
 
     limit: AdaptiveLimit
     requests: MinuteRate
     tokens: MinuteRate
-    is_metered: bool
+    in_flight: int = 0
+    pumps: deque[Callable[[], None]] = field(default_factory=deque)
+
+    def pump_in_turn(self) -> None:
+        """Let every run start what it can, each time another run first."""
+        self.pumps.rotate(-1)
+        for pump in tuple(self.pumps):
+            pump()
+
+
+Gates = dict[str, Gate]
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """The calls of a run to one URL, whatever their role: limits belong to the address."""
+
+    gate: Gate
     urgent: deque[Job] = field(default_factory=deque)
     normal: deque[Job] = field(default_factory=deque)
     held: dict[str, list[Job]] = field(default_factory=dict)
-    in_flight: int = 0
     waking: bool = False
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether the calls or tokens of a minute are limited."""
+        return self.gate.requests.limited or self.gate.tokens.limited
 
     def push(self, job: Job) -> None:
         """Queues a call; judging goes before new replies, since it frees what waits."""
@@ -92,15 +97,17 @@ class Lane:
         self.urgent.extendleft(reversed(jobs))
 
 
-def lanes_of(bindings: Mapping[str, Binding]) -> dict[str, Lane]:
+def lanes_of(bindings: Mapping[str, Binding], gates: Gates) -> dict[str, Lane]:
+    """A lane for each URL, through the gate that stands there already or a new one."""
     lanes: dict[str, Lane] = {}
     for binding in bindings.values():
         end = binding.endpoint
-        if end.url not in lanes:
-            requests, tokens = (
+        if end.url not in gates:
+            gates[end.url] = Gate(
+                AdaptiveLimit(end.concurrency),
                 MinuteRate(end.requests_per_minute),
                 MinuteRate(end.tokens_per_minute),
             )
-            is_metered = requests.limited or tokens.limited
-            lanes[end.url] = Lane(AdaptiveLimit(end.concurrency), requests, tokens, is_metered)
+        if end.url not in lanes:
+            lanes[end.url] = Lane(gates[end.url])
     return lanes

@@ -13,8 +13,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from snellen.endpoints.bind import Binding
 from snellen.engine import sending, stop_reasons
 from snellen.engine.cache import ResponseCache, cache_key
 from snellen.engine.counters import Counters, RoleCounters
@@ -27,14 +29,12 @@ from snellen.engine.pacing import (
     estimate_tokens,
     worst_cost_usd,
 )
-from snellen.engine.queues import Binding, Job, Lane, Node, lanes_of
+from snellen.engine.queues import Gates, Job, Lane, Node, lanes_of
 from snellen.errors import ImageError, SnellenError
 from snellen.flows import Flow
 from snellen.keys import address, request_key
 from snellen.pictures import prepare
-from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Reply, Request
-
-__all__ = ["Binding", "DriveOptions", "Scheduler"]
+from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Outcome, Reply, Request
 
 LEAD_S = 0.03
 # How long calls in flight may still take after Ctrl-C, and after an error that stops the run.
@@ -64,7 +64,10 @@ Work = tuple[str, int, Flow[Any]]
 
 
 class Scheduler:
-    """Runs flows against endpoints. One scheduler drives one run, once."""
+    """Runs flows against endpoints. One scheduler drives one run, once.
+
+    Runs that share `gates` share the limits of each URL.
+    """
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class Scheduler:
         options: DriveOptions | None = None,
         on_result: OnResult | None = None,
         counters: Counters | None = None,
+        gates: Gates | None = None,
     ) -> None:
         self.counters = Counters() if counters is None else counters
         self.counters.roles = {role: RoleCounters() for role in bindings}
@@ -88,7 +92,7 @@ class Scheduler:
         self._on_result = on_result
         self._budget = Budget(self._options.max_cost_usd)
         self._rng = random.Random(self._options.seed)
-        self._lanes = lanes_of(bindings)
+        self._lanes = lanes_of(bindings, {} if gates is None else gates)
         self._params = {role: binding.params for role, binding in bindings.items()}
         self._streaks = {role: stop_reasons.Streak() for role in bindings}
         self._ready: deque[tuple[Node, list[Any] | None]] = deque()
@@ -119,6 +123,9 @@ class Scheduler:
         self._count_money_spent()
         self._driving = True
         flusher = asyncio.create_task(self._flush_regularly())
+        pumps = [(lane.gate.pumps, partial(self._pump, lane)) for lane in self._lanes.values()]
+        for waiting, pump in pumps:
+            waiting.append(pump)
         try:
             for work in () if self._stopping else batches:
                 await self._drain(work)
@@ -127,9 +134,14 @@ class Scheduler:
             self.completed = not self._stopping
         finally:
             self._stopping, self._driving = True, False
+            for waiting, pump in pumps:
+                waiting.remove(pump)
             flusher.cancel()
             self._cancel_all()
             await asyncio.gather(flusher, *self._tasks, return_exceptions=True)
+            for waiting, _ in pumps:  # what this run held is free for those beside it
+                for start_more in tuple(waiting):
+                    start_more()
         if self._defect is not None:
             raise self._defect
 
@@ -154,7 +166,7 @@ class Scheduler:
     @property
     def max_live(self) -> int:
         """How many flows may be under way: twice what the busiest endpoint takes."""
-        ceiling = max((lane.limit.ceiling for lane in self._lanes.values()), default=1)
+        ceiling = max((lane.gate.limit.ceiling for lane in self._lanes.values()), default=1)
         return self._options.max_live or max(16, 2 * ceiling)
 
     async def _feed(self, work: Iterator[Work]) -> None:
@@ -194,6 +206,8 @@ class Scheduler:
         node.pending = len(wanted)
         for slot, want in enumerate(wanted):
             if isinstance(want, Request):
+                if want.ask:
+                    node.judged.clear()
                 self._submit(node, slot, want)
             else:
                 self._advance(Node(want, node.item, node.repeat, node, slot), None)
@@ -201,6 +215,9 @@ class Scheduler:
             self._advance(node, [])
 
     def _complete(self, node: Node, result: Any) -> None:
+        if self._cache is not None and node.judged and not _is_unreadable(result):
+            for key, reply in node.judged.items():
+                self._cache.put(key, reply)
         if self._on_result is not None:
             self._on_result(node.item, node.repeat, result)
         if node.parent is not None:
@@ -260,7 +277,7 @@ class Scheduler:
         binding = self._bindings[request.role]
         if self._cache is None or not binding.cacheable:
             return False
-        reply = self._cache.get(cache_key(binding.endpoint.url, key))
+        reply = self._cache.get(cache_key(binding.endpoint, key))
         if reply is None:
             return False
         self.counters.roles[request.role].cached += 1
@@ -294,7 +311,7 @@ class Scheduler:
 
     def _take(self, lane: Lane) -> Job | None:
         """The next call that may start now, with its slot, time and money taken."""
-        if self._stopping or lane.in_flight >= lane.limit.limit:
+        if self._stopping or lane.gate.in_flight >= lane.gate.limit.limit:
             return None
         if lane.is_metered and self._must_wait(lane):
             return None
@@ -310,7 +327,7 @@ class Scheduler:
 
     def _must_wait(self, lane: Lane) -> bool:
         at = time.monotonic()
-        wait = max(lane.requests.wait_s(at), lane.tokens.wait_s(at))
+        wait = max(lane.gate.requests.wait_s(at), lane.gate.tokens.wait_s(at))
         if wait > 0 and not lane.waking:
             lane.waking = True
             self._later(wait, self._wake, lane)
@@ -338,9 +355,9 @@ class Scheduler:
     def _occupy(self, lane: Lane, job: Job) -> None:
         at = time.monotonic()
         if lane.is_metered:
-            lane.requests.take(at)
-            lane.tokens.take(at, estimate_tokens(job.request))
-        lane.in_flight += 1
+            lane.gate.requests.take(at)
+            lane.gate.tokens.take(at, estimate_tokens(job.request))
+        lane.gate.in_flight += 1
         self.counters.in_flight += 1
         self.counters.pending[id(job)] = (at, job.node.item)
         self._prepared_bytes += job.n_bytes
@@ -350,7 +367,7 @@ class Scheduler:
             self._later(LEAD_S, self._release, lane, job.leads)
 
     def _leave(self, lane: Lane, job: Job) -> None:
-        lane.in_flight -= 1
+        lane.gate.in_flight -= 1
         self.counters.in_flight -= 1
         self._prepared_bytes -= job.n_bytes
         del self.counters.pending[id(job)]
@@ -400,6 +417,8 @@ class Scheduler:
             if self._is_short:
                 self._is_short = False
                 self._pump_all()
+            if len(lane.gate.pumps) > 1:
+                lane.gate.pump_in_turn()
             job = self._take(lane)
             self._pump(lane)
 
@@ -429,11 +448,11 @@ class Scheduler:
         if isinstance(answer, CallFailure):
             if answer.kind == "rate_limit":
                 job.rate_limited += 1
-                lane.limit.slow_down(time.monotonic())
+                lane.gate.limit.slow_down(time.monotonic())
             if self._retry(lane, job, answer):
                 return
         else:
-            lane.limit.speed_up()
+            lane.gate.limit.speed_up()
         self._finish(job, answer)
 
     def _settle_money(self, job: Job, answer: Answer) -> None:
@@ -480,7 +499,11 @@ class Scheduler:
         if isinstance(answer, Reply):
             self._streaks[request.role].broken()
             if self._cache is not None and job.binding.cacheable and _may_be_cached(job, answer):
-                self._cache.put(cache_key(job.binding.endpoint.url, job.key), answer)
+                key = cache_key(job.binding.endpoint, job.key)
+                if request.role == "model":
+                    self._cache.put(key, answer)
+                else:
+                    job.node.judged[key] = answer
         else:
             counters.failed += 1
             self._note_failure(job, answer)
@@ -502,7 +525,7 @@ class Scheduler:
             return
         streak = self._streaks[job.request.role]
         streak.grown(failure, job.node.item)
-        ceiling = self._lanes[endpoint.url].limit.ceiling
+        ceiling = self._lanes[endpoint.url].gate.limit.ceiling
         if streak.is_hopeless(self._options.give_up_after, ceiling):
             self._stop(stop_reasons.all_alike(endpoint, failure, streak), grace_s=STOP_GRACE_S)
 
@@ -565,6 +588,15 @@ def _row(
         tries=tries,
         at=now(),
     )
+
+
+def _is_unreadable(result: Any) -> bool:
+    """Whether a flow ended with a judgement that could not be read."""
+    if isinstance(result, Outcome):
+        return any(map(_is_unreadable, result.verdicts))
+    if isinstance(result, list | tuple):
+        return any(map(_is_unreadable, result))
+    return str(getattr(result, "reason", None) or "").startswith("unreadable")
 
 
 def _may_be_cached(job: Job, reply: Reply) -> bool:

@@ -30,12 +30,12 @@ from snellen.protocols import PROTOCOLS
 from snellen.protocols.reading import ReadingOptions
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.readers.mini import MINI
-from snellen.records import ProtocolName, Region
+from snellen.records import ModelRecord, ProtocolName, Region
 from snellen.runs.folder import Run, load_run, write_json
 from snellen.runs.judge_errors import Confusion, JudgeCheck, ProtocolCheck
-from snellen.runs.plan import RunRequest, plan_for
+from snellen.runs.plan import GivenReplies, plan_for
+from snellen.runs.request import RunRequest
 from snellen.runs.run import Finished, Plan, execute
-from snellen.runs.spec import Party
 from snellen.settings import cache_folder
 
 CHECKED: tuple[ProtocolName, ...] = ("reading", "rubric", "direct")
@@ -77,7 +77,7 @@ async def check_judge(
     """
     regions = _regions(wish.source)
     checks: dict[str, ProtocolCheck] = {}
-    judge, digests = Party(""), {"facts": wish.source}
+    judge, digests = ModelRecord(""), {"facts": wish.source}
     for protocol in wish.protocols:
         made = _material(protocol, wish, regions)
         digests[protocol] = made.benchmark.digest
@@ -147,14 +147,13 @@ def _plan(request: RunRequest, wish: CheckWish, made: Material, *, suffix: str) 
         request,
         benchmark=made.benchmark.name,
         model="known-replies",
-        replies=made.replies,
         out=wish.out / (made.benchmark.protocol + suffix),
         repeat=1 if suffix else wish.repeats,
         seed=wish.seed,
-        protocol={"option_seed": _order_seed(wish)} if suffix else {},
+        option_order=_order_seed(wish) if suffix else None,
         max_unscored=1.0,
     )
-    return plan_for(wanted, made.benchmark)
+    return plan_for(wanted, made.benchmark, given=GivenReplies("", made.replies))
 
 
 def plans(request: RunRequest, wish: CheckWish) -> Iterator[Plan]:
@@ -210,7 +209,7 @@ def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
     )
 
 
-def _typical(found: Answered, judge: Party) -> Answered:
+def _typical(found: Answered, judge: ModelRecord) -> Answered:
     """What confusions are made of: no negated facts, and nothing that the judge was tuned on."""
     keep = found.treatment != "negated"
     if judge.fidelity == "low":

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from snellen.endpoints.bind import Binding
 from snellen.engine.job import Batch, Display, Job, Work, drive
-from snellen.engine.queues import Binding
 from snellen.engine.scheduler import DriveOptions
 from snellen.errors import DataError
 from snellen.flows import Flow, ask_until, failed_reason

@@ -10,8 +10,8 @@ from pathlib import Path
 from snellen.judges.audit import AuditRow
 from snellen.records import Item, Verdict
 from snellen.runs.folder import Run, load_run
-from snellen.runs.plan import RunRequest
 from snellen.runs.rejudge import rejudge_plan
+from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 
 

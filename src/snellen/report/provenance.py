@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
+from snellen.records import ModelRecord
 from snellen.runs.folder import Run
-from snellen.runs.spec import Party, PromptRecord, RunSpec
+from snellen.runs.spec import PromptRecord, RunSpec
 
 NOT_STATED = "not stated"
 _PICTURE_WORDS: Mapping[str, str] = {
@@ -105,8 +106,8 @@ def _facts(spec: RunSpec) -> Iterator[tuple[str, str]]:
             yield _SPEC_TITLES.get(name, name), _written(name, value)
 
 
-def _party(role: str, party: Party) -> Iterator[tuple[str, str]]:
-    for name in Party.__dataclass_fields__:
+def _party(role: str, party: ModelRecord) -> Iterator[tuple[str, str]]:
+    for name in ModelRecord.__dataclass_fields__:
         value = getattr(party, name)
         title = f"{role}: {_PARTY_TITLES.get(name, name).lower()}"
         if name == "params":

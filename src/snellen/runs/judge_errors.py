@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from snellen.errors import DataError
-from snellen.records import ProtocolName
-from snellen.runs.spec import Party
+from snellen.records import ModelRecord, ProtocolName
 
 SCHEMA = 1
 
@@ -98,7 +97,7 @@ class JudgeCheck:
     `material` says where the facts came from, and the digest of all items by protocol.
     """
 
-    judge: Party
+    judge: ModelRecord
     at: str
     snellen: str
     seed: int

@@ -1,166 +1,130 @@
-"""From what a user asks for to a plan: benchmark, endpoints, protocol options, folder."""
+"""From a request to a plan: benchmark, replies that exist, endpoints, protocol options, folder."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Literal
 
 from snellen import templates
-from snellen.endpoints.failures import public_url
-from snellen.endpoints.http import CallableModel, Caller, ChatClient, chat_url
+from snellen.endpoints.bind import Binding, bind_judge, bind_model, bind_nobody
 from snellen.engine.cache import ResponseCache
 from snellen.engine.pacing import RetryPolicy
-from snellen.engine.scheduler import Binding, DriveOptions
+from snellen.engine.scheduler import DriveOptions
 from snellen.errors import UsageError
-from snellen.flows import Given
+from snellen.flows import REASKS, Given, given_rows
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, judge_forms, protocol_of
-from snellen.protocols.panels import RULES, Panel, Rule, role_of
+from snellen.protocols.panels import Panel, role_of
 from snellen.protocols.protocol import with_templates
 from snellen.readers import LoadOptions, load_benchmark
-from snellen.records import Benchmark
-from snellen.runs.run import DEFAULT_MAX_UNSCORED, Plan
-from snellen.runs.spec import Party
-from snellen.settings import (
-    Endpoint,
-    EndpointWish,
-    Settings,
-    cache_folder,
-    encoder_path,
-    endpoint_of,
-    load_settings,
-)
+from snellen.readers.mini import bundled_replies
+from snellen.readers.replies import read_replies
+from snellen.records import Benchmark, ModelRecord
+from snellen.runs.judge_errors import read_check
+from snellen.runs.request import RunRequest, arguments
+from snellen.runs.run import Plan
+from snellen.settings import EndpointOptions, Settings, cache_folder, load_settings
 
-if TYPE_CHECKING:
-    from snellen.embedded.judge import EmbeddedJudge
-    from snellen.runs.judge_errors import JudgeCheck
-
-Judge = str | Callable[..., Any]
-# Protocol options that the command spells in another way.
-OPTIONS: Mapping[str, str] = {
-    "describe": "--caption-prompt",
-    "one_a_call": "--one-rubric-a-call",
-    "option_seed": "--option-order",
-    "system": "--judge-system",
-}
-
-EMBEDDED = "embedded"
-# Larger batches are no faster, and Ctrl-C waits for the one that is being judged.
-EMBEDDED_AT_ONCE = 128
-# Judges are asked not to think aloud where the endpoint knows how; it is given up when refused.
-THINKING_OFF = {"chat_template_kwargs": {"enable_thinking": False}}
+# Body fields that have a field of their own in a request, and with `judge_` in front for the judge.
+SAMPLING = ("temperature", "max_tokens", "top_p")
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequest:
-    """A run as a user asks for it: the same words as the command's options.
+class GivenReplies:
+    """Replies that exist already: the name that stands for their model, the rows, and notices."""
 
-    `model` and `judge` are names, or Python callables that take OpenAI-style messages and give a
-    text; several judges are a panel, whose rule is `panel` (`majority` by default). `replies` are
-    replies that exist already, by (id, repeat). None means the default.
-    """
-
-    benchmark: str
-    out: str | Path
-    model: str | Callable[..., Any] = ""
-    api_url: str = ""
-    api_key: str = field(default="", repr=False)
-    api_key_env: str = ""
-    judge: Judge | Sequence[Judge] = ""
-    judge_url: str | Sequence[str] = ""
-    judge_key: str = field(default="", repr=False)
-    judge_key_env: str = ""
-    data: str | None = None
-    replies: Given | None = None
-    config: str | Path | None = None
-    load: LoadOptions = field(default_factory=LoadOptions)
-    seed: int = 0
-    repeat: int = 1
-    concurrency: int | None = None
-    max_cost: float | None = None
-    max_unscored: float = DEFAULT_MAX_UNSCORED
-    max_tries: int = 6
-    cache: bool = True
-    params: Mapping[str, Any] = field(default_factory=dict)
-    judge_params: Mapping[str, Any] = field(default_factory=dict)
-    judge_thinking: bool = False
-    max_pixels: int | None = None
-    reasks: int = 2
-    protocol: Mapping[str, Any] = field(default_factory=dict)
-    describe_prompt: str | Path | None = None
-    judge_prompt: str | Path | None = None
-    judge_system: str | Path | None = None
-    judge_check: str | Path | None = None
-    panel: str | None = None
-    min_valid: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A model or judge ready to be called, and how it stands in `run.json`."""
-
-    party: Party
-    binding: Binding
+    name: str = ""
+    rows: Given | None = None
+    notices: tuple[str, ...] = ()
 
 
 def make_plan(request: RunRequest) -> Plan:
-    """Loads the benchmark and binds model and judge.
+    """Load the benchmark and bind model and judge.
 
     Raises:
-        UsageError: something needed was not said, or two things exclude each other.
-        SettingsError, DataError, TemplateError: what a file or a setting has wrong.
+        UsageError: something needed was not given, or two things exclude each other.
+        SettingsError, DataError, TemplateError: a file or a setting is wrong.
     """
-    _check_parties(request)
-    load = replace(request.load, seed=request.seed, cache=str(cache_folder()))
-    benchmark = load_benchmark(request.benchmark, request.data, options=load)
+    if not request.model and request.replies is None and request.control != "blind":
+        raise _no_model()
+    if not _several(request.judge):
+        raise _no_judge()
+    given = read_given(request)
+    load = LoadOptions(
+        limit=request.limit,
+        limit_per_subset=request.limit_per_subset,
+        subsets=tuple(_several(request.subset)),
+        sample=request.sample,
+        seed=request.seed,
+        on_bad_row=request.on_bad_row,
+        split=request.split,
+        revision=request.revision,
+        source=request.source,
+        cache=str(cache_folder()),
+    )
+    data = None if request.data is None else str(request.data)
+    benchmark = load_benchmark(str(request.benchmark), data, options=load)
     if not benchmark.items:
         raise UsageError(
             f"no item of {benchmark.name} is left to evaluate", hint="check --subset and --limit"
         )
-    return plan_for(request, benchmark)
+    return plan_for(request, benchmark, given=given)
 
 
-def _check_parties(request: RunRequest) -> None:
-    """Asks for a model and a judge before gigabytes of data are fetched.
+def read_given(request: RunRequest) -> GivenReplies:
+    """The replies of a request: a mapping, a file, or those of a bundled captioner.
 
     Raises:
-        UsageError: one of them was not named.
+        UsageError: a reply is no text.
+        DataError: the file cannot be read.
     """
-    if not request.model and request.replies is None and not _is_blind(request):
-        raise _no_model()
-    if not _several(request.judge):
-        raise _no_judge()
-
-
-def _is_blind(request: RunRequest) -> bool:
-    return request.protocol.get("control") == "blind"
+    replies = request.replies
+    if replies is None:
+        return GivenReplies()
+    if not isinstance(replies, Mapping):
+        path = Path(replies)
+        if not path.exists() and str(request.benchmark).startswith("mini-"):
+            path = bundled_replies(path.stem, str(request.benchmark)) or path
+        found = read_replies(str(path))
+        return GivenReplies(Path(replies).stem, given_rows(found.replies), tuple(found.notices))
+    for name, text in replies.items():
+        if text is not None and not isinstance(text, str):
+            raise UsageError(
+                f"the reply of {name!r} is of type {type(text).__name__}", hint="give text, or None"
+            )
+    empty = [name for name, text in replies.items() if text is None]
+    notices = tuple(f"the reply of {name!r} is None; it was left out" for name in empty)
+    # A subclass of str, such as a text out of a numpy array, can be written into no file.
+    texts = {str(k): str.__str__(v) for k, v in replies.items() if v is not None}
+    return GivenReplies("replies", given_rows(texts), notices)
 
 
 def _no_model() -> UsageError:
     return UsageError(
-        "no model: nothing says whose eyes are tested",
+        "no model given",
         hint="give --model NAME --api-url URL, or --replies FILE with replies that exist",
     )
 
 
 def _no_judge() -> UsageError:
     return UsageError(
-        "no judge: nothing says who reads the replies",
+        "no judge given",
         hint="give --judge NAME [--judge-url URL], or --judge embedded for the offline one "
         "(low fidelity)",
     )
 
 
-def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
+def plan_for(
+    request: RunRequest, benchmark: Benchmark, *, given: GivenReplies | None = None
+) -> Plan:
     """The plan of a benchmark that is loaded already."""
-    options = protocol_options(request, benchmark)
+    given = given or read_given(request)
+    options = protocol_options(request, benchmark, given.rows)
     rules = PictureRules(max_pixels=request.max_pixels)
     settings = load_settings(request.config)
-    model = bind_model(request, settings, rules)
+    model = _bind_model(request, given, settings=settings, rules=rules)
     judges = bind_judges(request, benchmark, settings)
     panel = panel_of(request, judges)
     if request.max_cost is not None:
@@ -168,12 +132,9 @@ def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
     return Plan(
         benchmark=benchmark,
         options=options,
-        model=model.party,
-        judge=judges[0].party if panel is None else _panel_party(panel, judges),
-        bindings={
-            "model": model.binding,
-            **{role_of(seat): judge.binding for seat, judge in enumerate(judges)},
-        },
+        model=model.record,
+        judge=judges[0].record if panel is None else _panel_record(panel, judges),
+        bindings={"model": model, **{role_of(seat): one for seat, one in enumerate(judges)}},
         out=Path(request.out),
         seed=request.seed,
         repeats=request.repeat,
@@ -182,36 +143,42 @@ def plan_for(request: RunRequest, benchmark: Benchmark) -> Plan:
             max_cost_usd=request.max_cost,
             seed=request.seed,
         ),
-        cache=ResponseCache(cache_folder() / "replies.sqlite") if request.cache else None,
+        cache=open_cache(request, settings),
         max_unscored=request.max_unscored,
         rules=rules,
-        settings=recorded_options(request, benchmark),
-        judge_check=attached_check(request),
+        settings=recorded_options(request, benchmark, given.rows),
+        judge_check=None if request.judge_check is None else read_check(request.judge_check),
         panel=panel,
+        notices=given.notices + taken_from_environment(model, *judges),
+        systems=system_messages(request, options),
     )
 
 
-def attached_check(request: RunRequest) -> JudgeCheck | None:
-    """The judge check that a request attaches to its run.
-
-    Raises:
-        DataError: the file is no judge check.
-    """
-    if request.judge_check is None:
-        return None
-    from snellen.runs.judge_errors import read_check
-
-    return read_check(request.judge_check)
+def open_cache(request: RunRequest, settings: Settings) -> ResponseCache | None:
+    """The cache that runs share, where the request or the settings ask for it."""
+    wanted = settings.cache if request.cache is None else request.cache
+    return ResponseCache(cache_folder() / "replies.sqlite") if wanted else None
 
 
-def _check_prices(*parties: Bound) -> None:
+def taken_from_environment(*bindings: Binding) -> tuple[str, ...]:
+    """Says which endpoints have their address or key from the environment."""
+    notices = [
+        f"{' and '.join(one.endpoint.variables)} of the environment used for {one.endpoint.name} "
+        f"({one.endpoint.url})"
+        for one in bindings
+        if one.endpoint.variables
+    ]
+    return tuple(dict.fromkeys(notices))
+
+
+def _check_prices(*bindings: Binding) -> None:
     """A budget is only kept where every endpoint's prices are known.
 
     Raises:
         UsageError: an endpoint that will be called has no price.
     """
-    for bound in parties:
-        endpoint = bound.binding.endpoint
+    for binding in bindings:
+        endpoint = binding.endpoint
         unknown = endpoint.price_in_usd is None or endpoint.price_out_usd is None
         if unknown and endpoint.url.startswith("http"):
             raise UsageError(
@@ -221,112 +188,175 @@ def _check_prices(*parties: Bound) -> None:
             )
 
 
-def protocol_options(request: RunRequest, benchmark: Benchmark) -> Options:
-    """The protocol's own options, from the request's `protocol` words and prompt files.
+def protocol_options(request: RunRequest, benchmark: Benchmark, given: Given | None) -> Options:
+    """The options of the benchmark's protocol, prompts from the user's files among them.
 
     Raises:
         UsageError: an option does not belong to this benchmark's protocol.
     """
     kind = protocol_of(benchmark.protocol, benchmark.name).options
-    wanted: dict[str, Any] = dict(request.protocol)
-    if request.describe_prompt is not None:
-        wanted["describe"] = templates.from_file(request.describe_prompt)
-    if request.judge_system is not None:
-        wanted["system"] = templates.from_file(request.judge_system)
-    valid = kind.__dataclass_fields__
-    for name in wanted:
-        if name not in valid:
-            option = OPTIONS.get(name) or "--" + name.replace("_", "-")
+    wanted: dict[str, Any] = {}
+    for one in arguments().values():
+        value = getattr(request, one.name)
+        if not one.about.protocols or value is None:
+            continue
+        if one.inner not in kind.__dataclass_fields__:
             raise UsageError(
-                f"{option} has no meaning for {benchmark.name}, a {benchmark.protocol} benchmark",
+                f"{one.option} has no meaning for {benchmark.name}, a {benchmark.protocol} "
+                "benchmark",
                 hint="leave it out",
             )
-    options = kind(**wanted, reasks=request.reasks, given=request.replies)
+        wanted[one.inner] = templates.from_file(value) if one.name == "caption_prompt" else value
+    if request.judge_system is not None and "system" in kind.__dataclass_fields__:
+        wanted["system"] = templates.from_file(request.judge_system)
+    options = kind(**wanted, reasks=_reasks(request), given=given)
     if request.judge_prompt is None:
         return options
-    return _with_judge_prompt(options, templates.from_file(request.judge_prompt))
-
-
-def _with_judge_prompt(options: Options, prompt: templates.Template) -> Options:
-    """The options with a prompt of the user's in place of the one that the judge would get.
-
-    Raises:
-        TemplateError: the prompt has other marks than what can be filled in.
-    """
+    prompt = templates.from_file(request.judge_prompt)
     prompt.require(*judge_forms(options))
     usual = options.prompts["verdict"]
     slot = next(one.name for one in fields(options) if getattr(options, one.name) is usual)
     return with_templates(options, {slot: prompt})
 
 
-def recorded_options(request: RunRequest, benchmark: Benchmark) -> dict[str, Any]:
+def _reasks(request: RunRequest) -> int:
+    return REASKS if request.reasks is None else request.reasks
+
+
+def recorded_options(
+    request: RunRequest, benchmark: Benchmark, given: Given | None
+) -> dict[str, Any]:
     """The options that change numbers, for `run.json`: those that are not at their default."""
     usual = protocol_of(benchmark.protocol, benchmark.name).options()
-    recorded = {k: v for k, v in request.protocol.items() if v != getattr(usual, k)}
-    recorded["reasks"] = request.reasks
-    if request.replies is not None:
+    recorded = {
+        one.inner: value
+        for one in arguments().values()
+        if one.about.protocols and one.name != "caption_prompt"
+        for value in [getattr(request, one.name)]
+        if value is not None and value != getattr(usual, one.inner)
+    }
+    recorded["reasks"] = _reasks(request)
+    if given is not None:
         recorded["replies"] = "given"
     return recorded
 
 
-def bind_model(request: RunRequest, settings: Settings, rules: PictureRules) -> Bound:
+def _bind_model(
+    request: RunRequest, given: GivenReplies, *, settings: Settings, rules: PictureRules
+) -> Binding:
     """The model under test; replies that are given need none, nor does the control `blind`."""
-    if _is_blind(request) and not request.model and not request.api_url:
-        return _offline("blind", _NoModel())
-    if request.replies is not None and not request.api_url:
-        name = str(request.model) if isinstance(request.model, str) and request.model else "replies"
-        return _offline(name, _NoModel())
-    if callable(request.model):
-        return _callable(request.model)
-    if not request.model:
+    named = request.model
+    if not request.api_url:
+        if request.control == "blind" and not named:
+            return bind_nobody("blind")
+        if given.rows is not None:
+            return bind_nobody(named if isinstance(named, str) and named else given.name)
+    named = named or given.name
+    if not named:
         raise _no_model()
-    wish = EndpointWish(
-        request.model,
+    options = EndpointOptions(
+        "",
         request.api_url,
         key=request.api_key,
         key_env=request.api_key_env,
         concurrency=request.concurrency,
-        params=request.params,
+        params=body_fields(request) | ({"image_detail": request.detail} if request.detail else {}),
     )
-    return _remote(endpoint_of(wish, settings), rules)
+    return bind_model(named, options, settings, rules=rules)
 
 
-def bind_judges(request: RunRequest, benchmark: Benchmark, settings: Settings) -> list[Bound]:
+def body_fields(request: RunRequest, of: Literal["model", "judge"] = "model") -> dict[str, Any]:
+    """The body fields that a request asks for.
+
+    Raises:
+        UsageError: one of them is given twice.
+    """
+    prefix = "" if of == "model" else "judge_"
+    fields = dict(request.params if of == "model" else request.judge_params)
+    for name in SAMPLING:
+        value = getattr(request, prefix + name)
+        if value is None:
+            continue
+        if name in fields:
+            dashed = prefix.replace("_", "-")
+            raise UsageError(
+                f"{name} is given twice",
+                hint=f"leave it out of --{dashed}param: --{dashed}{name.replace('_', '-')} is "
+                "enough",
+            )
+        fields[name] = value
+    return fields
+
+
+def system_messages(request: RunRequest, options: Options) -> dict[str, templates.Template]:
+    """The user's system messages, by the role that gets them.
+
+    The judge's is left to a protocol whose judge has a system message already.
+    """
+    found = {}
+    if request.system is not None:
+        found["model"] = templates.from_file(request.system)
+    if request.judge_system is not None and "verdict_system" not in options.prompts:
+        found["judge"] = templates.from_file(request.judge_system)
+    return found
+
+
+def bind_judges(request: RunRequest, benchmark: Benchmark, settings: Settings) -> list[Binding]:
     """The judges of a request in their order: one, or the members of a panel.
 
     Raises:
-        UsageError: URLs are neither one for all nor one for each judge.
+        UsageError: there is none, or URLs are neither one for all nor one for each judge.
     """
-    judges: Sequence[Judge] = _several(request.judge) or ("",)
-    urls: Sequence[str] = _several(request.judge_url) or ("",)
+    judges = _several(request.judge)
+    urls = _several(request.judge_url) or ("",)
+    if not judges:
+        raise _no_judge()
     if len(urls) not in {1, len(judges)}:
         raise UsageError(
             f"{len(urls)} URLs do not fit {len(judges)} judges",
             hint="give --judge-url once for all, or once for each --judge in the same order",
         )
-    found: list[Bound] = []
+    protocol = protocol_of(benchmark.protocol, benchmark.name)
+    defaults: dict[str, Any] = {
+        "temperature": protocol.judge_defaults.temperature,
+        "max_tokens": protocol.judge_defaults.max_tokens,
+    }
+    found: list[Binding] = []
     for seat, judge in enumerate(judges):
-        alone = replace(request, judge=judge, judge_url=urls[seat % len(urls)])
-        found.append(_named_apart(bind_judge(alone, benchmark, settings), found))
+        url = urls[seat % len(urls)]
+        table = settings.models.get(judge) if isinstance(judge, str) else None
+        options = EndpointOptions(
+            "",
+            url or ("" if table is not None and table.url else request.api_url),
+            # Without an address of its own a judge is at the model's, with the model's key.
+            key=request.judge_key or ("" if url else request.api_key),
+            key_env=request.judge_key_env or ("" if url else request.api_key_env),
+            concurrency=request.concurrency,
+            params=body_fields(request, of="judge"),
+            defaults=defaults,
+        )
+        binding = bind_judge(judge, options, settings, thinks=request.judge_thinking)
+        found.append(_named_apart(binding, found))
     return found
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """One or more values as a tuple; nothing said is an empty one."""
+    """One or more values as a tuple; nothing given is an empty one."""
     if isinstance(value, list | tuple):
         return tuple(value)
     return (value,) if value else ()
 
 
-def _named_apart(bound: Bound, before: Sequence[Bound]) -> Bound:
+def _named_apart(binding: Binding, before: Sequence[Binding]) -> Binding:
     """Python callables often share a name, such as `<lambda>`: the later ones get a number."""
-    taken = sum(one.binding.endpoint.name == bound.party.name for one in before)
-    if not taken or not bound.binding.endpoint.url.startswith("python:"):
-        return bound
-    return replace(bound, party=replace(bound.party, name=f"{bound.party.name}-{taken + 1}"))
+    name = binding.record.name
+    taken = sum(one.endpoint.name == name for one in before)
+    if not taken or not binding.endpoint.url.startswith("python:"):
+        return binding
+    return replace(binding, record=replace(binding.record, name=f"{name}-{taken + 1}"))
 
 
-def panel_of(request: RunRequest, judges: Sequence[Bound]) -> Panel | None:
+def panel_of(request: RunRequest, judges: Sequence[Binding]) -> Panel | None:
     """The panel that several judges make; None for one judge.
 
     Raises:
@@ -335,150 +365,24 @@ def panel_of(request: RunRequest, judges: Sequence[Bound]) -> Panel | None:
     if len(judges) == 1:
         if request.panel or request.min_valid is not None:
             raise UsageError(
-                "a panel needs several judges", hint="repeat --judge, or leave --panel out"
+                "a panel needs several judges", hint="name more judges, or leave --panel out"
             )
         return None
-    if request.panel not in {None, *RULES}:
-        raise UsageError(
-            f"a panel has no rule `{request.panel}`", hint=f"there are: {', '.join(RULES)}"
-        )
-    if request.protocol.get("gate_first"):
+    if request.gate_first:
         raise UsageError(
             "--gate-first does not go with a panel: each judge would shut another gate",
             hint="leave --gate-first out",
         )
-    names = tuple(judge.party.name for judge in judges)
-    rule: Rule = "unanimity" if request.panel == "unanimity" else "majority"
-    return Panel(names, rule, request.min_valid or len(names) // 2 + 1)
+    names = tuple(judge.record.name for judge in judges)
+    return Panel(names, request.panel or "majority", request.min_valid or len(names) // 2 + 1)
 
 
-def _panel_party(panel: Panel, judges: Sequence[Bound]) -> Party:
-    members = tuple(judge.party for judge in judges)
-    return Party(
+def _panel_record(panel: Panel, judges: Sequence[Binding]) -> ModelRecord:
+    members = tuple(judge.record for judge in judges)
+    return ModelRecord(
         "+".join(panel.members),
         model="+".join(member.model for member in members),
         params={"panel": panel.rule, "min_valid": panel.min_valid},
         fidelity="low" if any(member.fidelity == "low" for member in members) else "",
         members=members,
     )
-
-
-def bind_judge(request: RunRequest, benchmark: Benchmark, settings: Settings) -> Bound:
-    """One judge: an endpoint, the embedded one, or a Python callable."""
-    if not isinstance(request.judge_url, str) or isinstance(request.judge, list | tuple):
-        raise UsageError("one judge is needed here, not a panel", hint="give --judge once")
-    judge, url = cast(Judge, request.judge), request.judge_url
-    if callable(judge):
-        return _callable(judge)
-    if not judge:
-        raise _no_judge()
-    if judge == EMBEDDED:
-        return bind_embedded()
-    protocol = protocol_of(benchmark.protocol, benchmark.name)
-    defaults = {
-        "temperature": protocol.judge_defaults.temperature,
-        "max_tokens": protocol.judge_defaults.max_tokens,
-    }
-    table = settings.models.get(judge)
-    named = {} if table is None else table.params
-    if "max_completion_tokens" in {**named, **request.judge_params}:
-        del defaults["max_tokens"]
-    wish = EndpointWish(
-        judge,
-        url or ("" if table is not None and table.url else request.api_url),
-        key=request.judge_key or ("" if url else request.api_key),
-        key_env=request.judge_key_env or ("" if url else request.api_key_env),
-        concurrency=request.concurrency,
-        params={**defaults, **named, **request.judge_params},
-    )
-    endpoint = endpoint_of(wish, settings)
-    if not request.judge_thinking:
-        soft = {k: v for k, v in THINKING_OFF.items() if k not in endpoint.params}
-        endpoint = replace(endpoint, soft_params=soft)
-    return _remote(endpoint, PictureRules())
-
-
-def embedded_judge() -> EmbeddedJudge:
-    """The offline judge of this process: what it has embedded once serves all runs."""
-    return _embedded_judge(os.getpid())
-
-
-@cache
-def _embedded_judge(_process: int) -> EmbeddedJudge:
-    """The judge of one process: a fork has none of the threads of its parent's, and would wait.
-
-    It is imported late, since it brings an ONNX runtime.
-    """
-    from snellen.embedded.judge import EmbeddedJudge
-
-    return EmbeddedJudge(model_path=encoder_path())
-
-
-class _KeptOpen:
-    """A caller that outlives the run that uses it."""
-
-    def __init__(self, caller: Caller) -> None:
-        self.call = caller.call
-
-    async def close(self) -> None:
-        """Leaves the caller open for the next run."""
-
-
-def bind_embedded() -> Bound:
-    """The offline judge; its numbers are marked as low fidelity."""
-    judge = embedded_judge()
-    endpoint = Endpoint(
-        EMBEDDED,
-        url="embedded:",
-        model=judge.version,
-        concurrency=EMBEDDED_AT_ONCE,
-        price_in_usd=0.0,
-        price_out_usd=0.0,
-    )
-    party = Party(EMBEDDED, model=judge.version, fidelity=judge.fidelity)
-    kept = _KeptOpen(judge)
-    return Bound(party, Binding(kept, endpoint, cacheable=False, shares_prefix=False))
-
-
-def _remote(endpoint: Endpoint, rules: PictureRules) -> Bound:
-    endpoint = (
-        replace(endpoint, url=chat_url(endpoint.url)) if "@" not in endpoint.url else endpoint
-    )
-    client: Caller = ChatClient(endpoint)
-    party = Party(
-        endpoint.name,
-        url=public_url(endpoint.url),
-        model=endpoint.model,
-        params={**endpoint.soft_params, **endpoint.params},
-        family=endpoint.family,
-        license=endpoint.license,
-        released=endpoint.released,
-        revision=endpoint.revision,
-        quantization=endpoint.quantization,
-    )
-    public = replace(endpoint, url=public_url(endpoint.url), key="", headers={})
-    return Bound(party, Binding(client, public, rules))
-
-
-def _callable(function: Callable[..., Any]) -> Bound:
-    name = getattr(function, "__name__", type(function).__name__)
-    return _offline(name, CallableModel(function))
-
-
-def _offline(name: str, caller: Caller) -> Bound:
-    """Something that is called in this process: nothing of it is cached between runs."""
-    endpoint = Endpoint(name, url=f"python:{name}", model=name)
-    return Bound(Party(name, model=name), Binding(caller, endpoint, cacheable=False))
-
-
-class _NoModel:
-    """Stands where a model would be when all replies are given."""
-
-    async def call(self, request: Any, pictures: Any) -> Any:
-        """Is never reached: flows take the given replies."""
-        raise UsageError(
-            "a reply was asked for where all replies are given", hint="report this as a defect"
-        )
-
-    async def close(self) -> None:
-        """Has nothing to close."""

@@ -11,15 +11,14 @@ from snellen.protocols import Options, judge_forms
 from snellen.protocols.protocol import with_templates
 from snellen.records import Benchmark
 from snellen.runs.folder import Run
-from snellen.runs.plan import RunRequest, plan_for
-from snellen.runs.run import Plan
-from snellen.runs.spec import PromptRecord, RunSpec
+from snellen.runs.plan import GivenReplies, plan_for
+from snellen.runs.request import RunRequest, arguments
+from snellen.runs.run import SYSTEM_PURPOSES, Plan
+from snellen.runs.spec import PromptRecord
 from snellen.templates import Template
 
-# Words of `run.json` that say how a run was driven rather than how it was judged.
-_NOT_WORDS = frozenset({"reasks", "replies", "kept_share"})
 # Purposes of prompts that are sent as they stand: any text serves.
-_MARKLESS = frozenset({"reply", "verdict_system"})
+_MARKLESS = frozenset({"reply", "reply_system", "verdict_system"})
 
 
 def stored_benchmark(run: Run) -> Benchmark:
@@ -53,37 +52,43 @@ def rejudge_plan(run: Run, request: RunRequest) -> Plan:
         raise UsageError(
             f"{run.folder} holds no replies yet", hint="let `snellen run` finish on it first"
         )
-    words = {k: v for k, v in spec.options.items() if k not in _NOT_WORDS}
+    stored: dict[str, Any] = {
+        one.name: spec.options[one.inner]
+        for one in arguments().values()
+        if one.about.protocols or one.name == "reasks"
+        if one.inner in spec.options and getattr(request, one.name) is None
+    }
     wanted = replace(
         request,
         benchmark=spec.benchmark,
         model=spec.model.name,
         api_url="",
-        replies=run.replies,
         seed=spec.seed,
         repeat=spec.repeats,
-        protocol={**words, **request.protocol},
+        **stored,
     )
-    plan = plan_for(wanted, stored_benchmark(run))
+    plan = plan_for(wanted, stored_benchmark(run), given=GivenReplies("", run.replies))
     if plan.out.resolve() == run.folder.resolve():
         raise UsageError(f"{run.folder} is the run that is judged again", hint="give another --out")
     keep = set(spec.prompts) if request.judge_prompt is None else set(_MARKLESS)
     if request.judge_system is not None:
         keep.discard("verdict_system")
+    systems = {
+        role: Template(spec.prompts[purpose].name, spec.prompts[purpose].text)
+        for role, purpose in SYSTEM_PURPOSES.items()
+        if purpose in keep & set(spec.prompts) and purpose not in plan.options.prompts
+    }
     return replace(
         plan,
+        systems={**systems, **plan.systems},
         options=with_prompts(plan.options, {k: spec.prompts[k] for k in keep & set(spec.prompts)}),
         model=spec.model,
-        settings=_recorded(plan, spec),
+        # Whether the model was called is what the first run says.
+        settings={k: v for k, v in plan.settings.items() if k != "replies"}
+        | {k: v for k, v in spec.options.items() if k == "replies"},
         replies_from=run.folder.resolve().name,
         image_preparation=spec.image_preparation,
     )
-
-
-def _recorded(plan: Plan, spec: RunSpec) -> dict[str, Any]:
-    """The options as recorded; whether the model was called is what the first run says of it."""
-    recorded = {k: v for k, v in plan.settings.items() if k != "replies"}
-    return recorded | {k: v for k, v in spec.options.items() if k == "replies"}
 
 
 def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Options:

@@ -13,23 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snellen import tokens
+from snellen.endpoints.bind import Binding
 from snellen.engine.counters import Counters
 from snellen.engine.job import Batch, Display, Ended, Job, Sink, Work, drive
 from snellen.engine.journal import AppendFile, Journal, now, read_rows
-from snellen.engine.queues import Binding
+from snellen.engine.queues import Gates
 from snellen.engine.scheduler import DriveOptions
 from snellen.engine.signals import interruptible
 from snellen.errors import RunFolderError, SnellenError
-from snellen.flows import Flow, match_given
+from snellen.flows import Flow, match_given, with_system
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, flow
 from snellen.protocols.panels import Panel, ask_panel
-from snellen.records import Benchmark, Item, Outcome, ReplyRow, Verdict, walk
+from snellen.records import Benchmark, Item, ModelRecord, Outcome, ReplyRow, Verdict, walk
 from snellen.runs.controls import gather, swapped_options
 from snellen.runs.folder import Run, read_spec, write_json
-from snellen.runs.spec import Party, PromptRecord, RunSpec, Session, Summary
+from snellen.runs.request import DEFAULT_MAX_UNSCORED
+from snellen.runs.spec import PromptRecord, RunSpec, Session, Summary
 from snellen.runs.summary import summarise
 from snellen.schemas import are_lettered
+from snellen.templates import Template
 from snellen.version import __version__
 
 if TYPE_CHECKING:
@@ -38,9 +41,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DEFAULT_MAX_UNSCORED = 0.05
 FLUSH_EVERY_S = 0.2
 # What may differ between two starts on one folder without changing a number.
+# The purpose under which a role's system message stands among the prompts.
+SYSTEM_PURPOSES = {"model": "reply_system", "judge": "verdict_system"}
 FREE_FIELDS = frozenset({"sessions", "items", "data_digest", "schema", "judge_check"})
 
 
@@ -50,13 +54,14 @@ class Plan:
 
     `replies_from` names the run whose replies are judged again, and `image_preparation` what its
     pictures went through; both are empty otherwise. `judge_check` is what is known of the judge;
-    with a `panel` there are several, each with a binding of its own.
+    with a `panel` there are several, each with a binding of its own. `notices` are told at the end.
+    `systems` are system messages of the user's, by role.
     """
 
     benchmark: Benchmark
     options: Options
-    model: Party
-    judge: Party
+    model: ModelRecord
+    judge: ModelRecord
     bindings: Mapping[str, Binding]
     out: Path
     seed: int = 0
@@ -70,6 +75,8 @@ class Plan:
     image_preparation: str = ""
     judge_check: JudgeCheck | None = None
     panel: Panel | None = None
+    notices: tuple[str, ...] = ()
+    systems: Mapping[str, Template] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +181,10 @@ def spec_of(plan: Plan) -> RunSpec:
     bench = plan.benchmark
     prompts = {
         purpose: PromptRecord(template.name, template.sha256, template.text)
-        for purpose, template in plan.options.prompts.items()
+        for purpose, template in {
+            **plan.options.prompts,
+            **{SYSTEM_PURPOSES[role]: template for role, template in plan.systems.items()},
+        }.items()
     }
     spec = RunSpec(
         benchmark=bench.name,
@@ -247,7 +257,7 @@ def _fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
         if name in FREE_FIELDS:
             continue
         a, b = getattr(stored, name), getattr(wanted, name)
-        if isinstance(a, Party):
+        if isinstance(a, ModelRecord):
             a, b = _placeless(a), _placeless(b)
         if name == "skipped_rows":
             a, b = tuple(a), tuple(b)
@@ -256,7 +266,7 @@ def _fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
         yield name, _plain(a), _plain(b)
 
 
-def _placeless(party: Party) -> Party:
+def _placeless(party: ModelRecord) -> ModelRecord:
     """A party without its addresses, which change no number."""
     return replace(party, url="", members=tuple(map(_placeless, party.members)))
 
@@ -300,8 +310,32 @@ def _harmless(stored: RunSpec, wanted: RunSpec) -> Iterator[str]:
         yield f"begun with snellen {last}: replies are kept, verdicts are read anew"
 
 
-async def execute(plan: Plan, *, progress: Display | None = None) -> Finished:
+async def execute_together(
+    plans: Sequence[Plan], *, progress: Sequence[Display] | None = None
+) -> list[Finished]:
+    """Runs plans side by side, in their order; runs at one URL share its limits.
+
+    Raises:
+        RunFolderError: as `execute` does, once all others have ended.
+    """
+    gates: Gates = {}
+    runs = [
+        execute(plan, progress=progress[k] if progress else None, gates=gates)
+        for k, plan in enumerate(plans)
+    ]
+    ended = await asyncio.gather(*runs, return_exceptions=True)
+    for one in ended:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in ended if isinstance(one, Finished)]
+
+
+async def execute(
+    plan: Plan, *, progress: Display | None = None, gates: Gates | None = None
+) -> Finished:
     """Runs a plan to its end and writes the folder of the contract; on the same folder, resumes.
+
+    Runs that share `gates` share the limits of each URL.
 
     Raises:
         RunFolderError: the folder is in use, cannot be written, or holds another run.
@@ -312,13 +346,14 @@ async def execute(plan: Plan, *, progress: Display | None = None) -> Finished:
         unmatched = match_given(plan.benchmark.items, plan.options.given)
         with _writing(plan.out):
             spec, notices = open_folder(spec_of(plan), plan.out)
+            notices = plan.notices + notices
             journal = stack.enter_context(Journal(plan.out))
             write_json(plan.out / "run.json", spec)
             _write_items(plan.benchmark.items, plan.out / "items.jsonl")
             projector = Projector(plan.out)
         notices += unmatched + _letter_notices(plan.benchmark.items)
         notices += _torn_notices(journal.torn + projector.torn)
-        job = replace(job_of(plan), sinks=projector.sinks, progress=progress)
+        job = replace(job_of(plan), sinks=projector.sinks, progress=progress, gates=gates)
         with interruptible(lambda: None):  # from here on a signal must not cost the summary
             try:
                 ended = await drive(job, journal=journal, counters=projector.counters)
@@ -402,10 +437,11 @@ def work(plan: Plan) -> Iterator[Work]:
 
 def flow_of(plan: Plan, item: Item, repeat: int) -> Flow[Outcome]:
     """The flow of one item, before one judge or a panel."""
+    texts = {role: template.text for role, template in plan.systems.items()}
     if plan.panel is None:
-        return flow(item, plan.options, repeat)
+        return with_system(flow(item, plan.options, repeat), texts)
     make = partial(flow, item, plan.options, repeat)
-    return ask_panel(make, plan.panel, asks_model=plan.options.asks_model)
+    return with_system(ask_panel(make, plan.panel, asks_model=plan.options.asks_model), texts)
 
 
 def _finish(

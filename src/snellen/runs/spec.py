@@ -6,27 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from snellen.records import ModelRecord
+
 SCHEMA = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Party:
-    """A model or a judge as it stands in `run.json`: never a key, never credentials in the URL.
-
-    `members` are the judges of a panel, whose rule stands in `params`.
-    """
-
-    name: str
-    url: str = ""
-    model: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
-    family: str = ""
-    license: str = ""
-    released: str = ""
-    revision: str = ""
-    quantization: str = ""
-    fidelity: str = ""
-    members: tuple[Party, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +41,8 @@ class RunSpec:
     protocol: str
     data_digest: str
     items: Mapping[str, str]
-    model: Party
-    judge: Party
+    model: ModelRecord
+    judge: ModelRecord
     prompts: Mapping[str, PromptRecord]
     options: Mapping[str, Any]
     benchmark_version: str = ""

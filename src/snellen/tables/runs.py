@@ -29,6 +29,21 @@ def leaderboard(runs: Sequence[Run]) -> Table:
     return Table(title, columns, rows, (*_notes(summaries), *unfinished(summaries)))
 
 
+def overview(runs: Sequence[Run]) -> Table:
+    """The headline of runs of any benchmarks, one row a run, in their order."""
+    rows = []
+    for run in runs:
+        summary, name = summary_of(run), run.protocol.headline
+        value = with_interval(name, summary.metrics.get(name))
+        rows.append((run.spec.benchmark, label_of(run), title_of(name), value, _scored(summary)))
+    summaries = [(f"{label_of(run)} on {run.spec.benchmark}", summary_of(run)) for run in runs]
+    columns = ("Benchmark", "Model", "Metric", "Value", "Scored")
+    judges = ", ".join(dict.fromkeys(run.spec.judge.name for run in runs))
+    return Table(
+        f"{len(runs)} runs: judge {judges}", columns, tuple(rows), tuple(unfinished(summaries))
+    )
+
+
 def metric_names(summaries: Sequence[Summary]) -> list[str]:
     """The metrics that any of the runs has: a run that skipped statements has fewer."""
     return max((list(summary.metrics) for summary in summaries), key=len)
