@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from snellen.endpoints.exact import EXACT, ExactJudge
+from snellen.endpoints.exact import URL as EXACT_URL
+from snellen.endpoints.exact import VERSION as EXACT_VERSION
 from snellen.endpoints.failures import public_url
 from snellen.endpoints.http import CallableModel, Caller, ChatClient, chat_url
 from snellen.errors import UsageError
@@ -74,11 +77,17 @@ def bind_model(
 def bind_judge(
     named: Speaker, options: EndpointOptions, settings: Settings, *, thinks: bool = False
 ) -> Binding:
-    """One judge: an endpoint, the embedded one, or a Python callable."""
+    """One judge: an endpoint, the embedded one, the one by rule, or a Python callable."""
     if callable(named):
         return bind_callable(named)
     if named == EMBEDDED:
         return bind_embedded()
+    if named == EXACT:
+        record = ModelRecord(EXACT, model=EXACT_VERSION)
+        endpoint = Endpoint(
+            EXACT, url=EXACT_URL, model=EXACT_VERSION, price_in_usd=0.0, price_out_usd=0.0
+        )
+        return Binding(ExactJudge(), endpoint, cacheable=False, shares_prefix=False, record=record)
     endpoint = endpoint_of(replace(options, name=named), settings)
     if not thinks:
         soft = {k: v for k, v in THINKING_OFF.items() if k not in endpoint.params}

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from snellen import templates
 from snellen.endpoints.bind import Binding, bind_judge, bind_model, bind_nobody
+from snellen.endpoints.exact import URL as EXACT_URL
 from snellen.engine.cache import ResponseCache
 from snellen.engine.pacing import RetryPolicy
 from snellen.engine.scheduler import DriveOptions
@@ -126,6 +127,13 @@ def plan_for(
     settings = load_settings(request.config)
     model = _bind_model(request, given, settings=settings, rules=rules)
     judges = bind_judges(request, benchmark, settings)
+    if protocol_of(benchmark.protocol, benchmark.name).describes and any(
+        judge.endpoint.url == EXACT_URL for judge in judges
+    ):
+        raise UsageError(
+            f"the judge `exact` cannot judge {benchmark.name}, whose replies are descriptions",
+            hint="give a judge that reads, or --judge embedded for the offline one (low fidelity)",
+        )
     panel = panel_of(request, judges)
     if request.max_cost is not None:
         _check_prices(model, *judges)

@@ -115,8 +115,8 @@ class RunRequest:
         Speaker | Sequence[Speaker],
         About(
             "judge",
-            "The judge's name; `embedded`: the offline one, low fidelity. Repeatable: a panel, "
-            "which votes.",
+            "The judge's name; `embedded`: the offline one, low fidelity; `exact`: short answers "
+            "of a direct benchmark are compared by rule. Repeatable: a panel, which votes.",
             "NAME",
         ),
     ] = ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from snellen.endpoints.exact import VERSION as EXACT_VERSION
 from snellen.engine.counters import Counters
 from snellen.metrics import Array, Formula, ProbeTable, Tally, group_masks
 from snellen.records import Item, Verdict
@@ -203,6 +204,11 @@ def _notes(
         notes.append(
             "low fidelity: the embedded judge read these replies; its numbers must not be "
             "compared with published ones"
+        )
+    if spec.judge.model == EXACT_VERSION:
+        notes.append(
+            "judged by rule: short answers were compared with the reference and no model judged; "
+            "replies without a short answer are unscored"
         )
     if n_clusters < 2:
         notes.append("one image alone tells nothing about others: there are no intervals")
