@@ -26,13 +26,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # 4 questions asked of finished runs
     ("tables", "comparisons", "judges", "studies"),
     # 5 show
-    ("figures", "report", "web", "api", "cli", "__init__", "__main__"),
+    ("figures", "report", "web", "testing", "api", "cli", "__init__", "__main__"),
 )  # fmt: skip
 # Only the root of the package knows names of all floors, and imports them when they are used.
 PURE = {"numpy", "msgspec"}
 # The one file, or folder, that may import a heavy library.
 OWNERS = {
-    "aiohttp": {"endpoints"},
+    "aiohttp": {"endpoints", "testing"},
     "onnxruntime": {"embedded"},
     "matplotlib": {"figures"},
     "pyarrow": {"readers", "interchange"},

@@ -156,6 +156,13 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) ->
         endpoint_of(EndpointOptions("a", "http://127.0.0.1:1", key_env="MY_KEY"), Settings())
 
 
+def test_a_variable_that_is_empty_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint of one's own may need none."""
+    monkeypatch.setenv("MY_KEY", "")
+    wish = EndpointOptions("a", "http://127.0.0.1:1", key_env="MY_KEY")
+    assert endpoint_of(wish, Settings()).key == ""
+
+
 def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither from a variable nor as it was typed."""
     monkeypatch.setenv("MY_KEY", " sk-1 \n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 
 import click
@@ -11,14 +12,18 @@ import click
 from snellen.cli import cli
 from snellen.errors import INTERRUPTED, SnellenError
 
+RESUMABLE = frozenset({"run", "eval", "rejudge", "judge-check", "lengths", "build"})
+
 
 def main() -> None:
     """The `snellen` command."""
     open_streams()
     add_up_in_one_thread()
+    signal.signal(signal.SIGTERM, end_as_after_ctrl_c)
     try:
         code = cli.main(standalone_mode=False)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        tell_how_to_go_on()
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
         error.show()
@@ -26,8 +31,6 @@ def main() -> None:
     except SnellenError as error:
         complain(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except OSError as error:
         if error.errno is None:
             raise
@@ -37,6 +40,19 @@ def main() -> None:
         forget_output()
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def end_as_after_ctrl_c(_number: int, _frame: object) -> None:
+    """Ends a command that is asked to end, before a run takes the signal over and after it."""
+    raise KeyboardInterrupt
+
+
+def tell_how_to_go_on() -> None:
+    """Prints the command that goes on, where a command that can was interrupted at its start."""
+    if sys.argv[1:2] and sys.argv[1] in RESUMABLE:
+        from snellen.cli.run import resume_command
+
+        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
 
 
 def add_up_in_one_thread() -> None:

@@ -332,6 +332,18 @@ class Verdict:
     probabilities: Mapping[str, float] | None = None
     votes: Mapping[str, str | bool | None] | None = None
 
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether the judge answered and no verdict could be read from the answer."""
+        return self.status == "unscored" and (self.reason or "").startswith("unreadable_")
+
+
+def is_unreadable(row: Any) -> bool:
+    """Whether a row, or one of a list of rows, says that a reply could not be read."""
+    if isinstance(row, list | tuple):
+        return any(map(is_unreadable, row))
+    return str(getattr(row, "reason", None) or "").startswith("unreadable")
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

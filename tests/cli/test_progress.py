@@ -78,6 +78,12 @@ def test_a_stage_is_named() -> None:
     assert Progress("mini").line(counters(stage="captions")).startswith("mini, captions: 2/10")
 
 
+def test_a_server_that_is_waited_for_is_named() -> None:
+    """With since when and until when."""
+    line = Progress("mini").line(counters(away={"eye at http://h/v1": (0.0, 600.0)}))
+    assert re.search(r"waiting for eye at http://h/v1 since \d\d:\d0:00, until \d\d:\d0:00", line)
+
+
 def test_a_run_that_is_over_forecasts_nothing() -> None:
     """Also where it was stopped half way."""
     line = Progress("mini").line(counters(), is_over=True)

@@ -68,6 +68,21 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     assert (process.returncode, told) == (1, "")
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_during_the_start_says_how_to_go_on(name: str, tmp_path: Path) -> None:
+    """While the benchmark is still being read."""
+    line = ["snellen", "run", "mini-direct", "--replies", "terse", "--judge", "embedded"]
+    code = (
+        "import signal, sys, snellen.runs.plan as plan\n"
+        f"plan.load_benchmark = lambda *a, **k: signal.raise_signal(signal.{name})\n"
+        f"sys.argv = {[*line, '--out', str(tmp_path / 'run')]!r}\n"
+        "from snellen.__main__ import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr.strip() == f"resume with: {' '.join(line)} --out {tmp_path / 'run'}"
+
+
 @pytest.mark.parametrize("command", ["demo", "lengths", "run"])
 def test_an_interrupt_ends_a_command_of_several_runs(
     command: str,

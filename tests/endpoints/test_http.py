@@ -3,11 +3,14 @@
 import asyncio
 import base64
 import contextlib
+import json
 import shutil
 import socket
 import ssl
 import subprocess
 import threading
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,11 +19,12 @@ import pytest
 from aiohttp import web
 from tests.fakes.fast_server import FastServer
 from tests.fakes.server import Behaviour, FakeServer, completion, picture_uris, text_of
+from yarl import URL
 
+from snellen.endpoints.connections import proxy_for
 from snellen.endpoints.http import (
     CallableModel,
     ChatClient,
-    ScriptedClient,
     body_params,
     build_body,
     chat_url,
@@ -28,6 +32,7 @@ from snellen.endpoints.http import (
 from snellen.errors import SettingsError, UsageError
 from snellen.records import CallFailure, Image, Message, Reply, Request
 from snellen.settings import Endpoint
+from snellen.testing import ScriptedClient
 
 KEY = "sk-Zq3xVtN8uLw0pR"
 ASK = Request("model", (Message("user", ("Which colour is the bus?",)),), "answer")
@@ -587,6 +592,100 @@ def test_what_cannot_be_sent(fields, said):
     with pytest.raises(SettingsError, match=said) as caught:
         ChatClient(endpoint_at("http://h/v1", **fields))
     assert "sk-1" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "kind", "said"),
+    [
+        ("long_body", "bad_reply", "longer than 16 MB"),
+        ("endless", "bad_reply", "longer than 16 MB"),
+        ("gzip_bomb", "bad_reply", "longer than 16 MB"),
+        ("long_error", "bad_parameter", "bad request. bad request."),
+    ],
+)
+def test_a_body_is_read_within_bounds(fault, kind, said):
+    """What is too long is a failure, and only its beginning was ever in memory."""
+    with FakeServer("ok", Behaviour(schedule=(fault,))) as server:
+        tracemalloc.start()
+        failure = call(server.url)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert isinstance(failure, CallFailure)
+    assert (failure.kind, said in failure.message) == (kind, True)
+    assert peak < 80 * 2**20
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_packed_reply_is_unpacked(coding):
+    """Where the server packs, in either way that it is told of."""
+    bits = {"gzip": 31, "deflate": 15}[coding]
+
+    def answer(body):
+        packer = zlib.compressobj(wbits=bits)
+        data = packer.compress(json.dumps(completion({"content": "Red."})).encode())
+        headers = {"Content-Encoding": coding, "Content-Type": "application/json"}
+        return web.Response(body=data + packer.flush(), headers=headers)
+
+    with FakeServer(answer) as server:
+        reply = call(server.url)
+    assert isinstance(reply, Reply)
+    assert reply.text == "Red."
+
+
+def test_a_call_that_is_sent_on_is_followed_on_the_same_host():
+    """A 307 or 308 keeps method and body."""
+    with FakeServer("Red.", Behaviour(schedule=("moved", ""))) as server:
+        reply = call(server.url)
+        assert [seen.query for seen in server.requests] == ["", "moved=1"]
+        assert server.requests[1].body == server.requests[0].body
+    assert isinstance(reply, Reply)
+
+
+def test_a_call_that_is_sent_on_to_another_host_is_not_followed():
+    """The key goes to no other."""
+    with FakeServer("Red.") as other:
+
+        def answer(body):
+            return web.Response(status=307, headers={"Location": other.url})
+
+        with FakeServer(answer) as server:
+            failure = call(server.url)
+        assert not other.requests
+    assert isinstance(failure, CallFailure)
+    assert other.url in failure.message
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "url", "goes_by"),
+    [
+        ("", "http://0.0.0.0/v1", False),
+        ("", "http://[::1]:8000/v1", False),
+        ("", "http://10.1.2.3:8000/v1", True),
+        ("10.0.0.0/8", "http://10.1.2.3:8000/v1", False),
+        ("10.0.0.0/8", "http://11.1.2.3:8000/v1", True),
+        ("host.invalid:8000", "http://host.invalid:8000/v1", False),
+        ("host.invalid:8000", "http://host.invalid:9000/v1", True),
+        ("[fd00::/8]:8000", "http://[fd00::5]:8000/v1", False),
+        (".invalid", "http://host.invalid/v1", False),
+    ],
+)
+def test_what_goes_by_a_proxy(no_proxy, url, goes_by, monkeypatch):
+    """Never this machine, and nothing that `no_proxy` names by name, port or range."""
+    monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
+    monkeypatch.setenv("no_proxy", no_proxy)
+    assert (proxy_for(URL(url))[0] is not None) is goes_by
+
+
+def test_an_answer_by_way_of_a_proxy_says_so(monkeypatch):
+    """It may be the proxy's own."""
+    with FakeServer("ok", Behaviour(schedule=("html",))) as server:
+        monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        failure = call("http://snellen.invalid/v1")
+    assert isinstance(failure, CallFailure)
+    assert failure.message.startswith("by way of the proxy http://127.0.0.1")
 
 
 def test_proxies_come_from_the_environment(monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.server import Behaviour, FakeServer
 
 from snellen.endpoints.bind import Binding
-from snellen.endpoints.http import ChatClient, ScriptedClient
+from snellen.endpoints.http import ChatClient
 from snellen.engine.cache import ResponseCache
 from snellen.engine.counters import Counters
 from snellen.engine.forecast import forecast
@@ -23,6 +23,7 @@ from snellen.errors import INTERRUPTED, EndpointError, SnellenError
 from snellen.flows import Flow
 from snellen.records import CallFailure, Message, Reply, Request, Usage
 from snellen.settings import Endpoint
+from snellen.testing import ScriptedClient
 
 PICTURES = tuple(f"picture-{k}" for k in range(6))
 ROLES = ("describer", "author", "proposer", "juror")

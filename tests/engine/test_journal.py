@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from snellen.engine.journal import AppendFile, CallRow, FolderLock, Journal, now, read_rows
-from snellen.errors import DataError, RunFolderError
+from snellen.errors import RunFolderError
 from snellen.keys import address
 from snellen.records import CallFailure, Message, Reply, Request, Usage
 
@@ -77,18 +78,26 @@ def test_a_file_of_nothing_but_a_torn_line_becomes_empty(tmp_path: Path) -> None
         assert (journal.torn, journal.n_stored) == (7, 0)
 
 
-def test_damage_in_the_middle_is_an_error_that_names_file_and_row(tmp_path: Path) -> None:
-    """Only the last line can be torn by a crash; other damage is somebody's doing."""
+def test_a_damaged_row_in_the_middle_is_left_out_and_told(tmp_path: Path) -> None:
+    """Its call is made again; the rows around it are kept."""
     with Journal(tmp_path) as journal:
         for item in "abc":
             journal.append(row(item))
     file = tmp_path / "calls.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(lines[0] + lines[1][:20] + b"\n" + lines[2])
-    with pytest.raises(DataError, match=r"calls\.jsonl, row 2"):
-        Journal(tmp_path)
-    file.write_bytes(lines[0])
-    Journal(tmp_path).close()
+    file.write_bytes(lines[0] + lines[1][:20] + b"\xff\n" + lines[2])
+    with Journal(tmp_path) as journal:
+        assert [stored.item for stored in journal.stored()] == ["a", "c"]
+        assert "1 damaged rows are left out, the first in line 2" in journal.notices[0]
+
+
+def test_a_journal_that_was_removed_is_written_no_more(tmp_path: Path) -> None:
+    """Nobody would find what is written into a file that has no name left."""
+    with Journal(tmp_path / "run") as journal:
+        journal.append(row("a"))
+        shutil.rmtree(tmp_path / "run")
+        with pytest.raises(RunFolderError, match=r"calls\.jsonl was removed"):
+            journal.append(row("b"))
 
 
 def test_every_row_is_in_the_file_before_append_returns(tmp_path: Path) -> None:

@@ -8,14 +8,15 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snellen.endpoints.bind import Binding
-from snellen.endpoints.http import CallableModel, ScriptedClient
-from snellen.engine import pacing
+from snellen.endpoints.http import CallableModel
+from snellen.engine import pacing, patience
 from snellen.engine.cache import ResponseCache
 from snellen.engine.journal import CallRow, Journal, read_rows
 from snellen.engine.pacing import RetryPolicy
@@ -25,6 +26,7 @@ from snellen.errors import EndpointError, RunFolderError, SnellenError, Template
 from snellen.flows import Flow
 from snellen.records import Answer, CallFailure, FailureKind, Image, Message, Reply, Request, Usage
 from snellen.settings import Endpoint
+from snellen.testing import ScriptedClient
 
 FAST = DriveOptions(retry=RetryPolicy(max_tries=3, max_rate_limited=5))
 
@@ -245,6 +247,95 @@ class TestLeads:
         assert len(client.seen) == 15
 
 
+class Server:
+    """A server that is away for some of the calls that reach it."""
+
+    def __init__(self, failure: CallFailure, *, away: range) -> None:
+        self.failure, self.away = failure, away
+        self.at_once: list[int] = []
+        self.in_flight = 0
+        self.n = 0
+
+    async def call(self, request: Request, pictures: Sequence[Any] = ()) -> Answer:
+        self.n, n = self.n + 1, self.n
+        self.in_flight += 1
+        self.at_once.append(self.in_flight)
+        await asyncio.sleep(0.001)
+        self.in_flight -= 1
+        return self.failure if n in self.away else Reply("ok")
+
+    async def close(self) -> None:
+        pass
+
+
+class TestPatience:
+    @pytest.fixture(autouse=True)
+    def short_probes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A server that is away is tried again every few milliseconds."""
+        monkeypatch.setattr(patience, "FIRST_WAIT_S", 0.001)
+        monkeypatch.setattr(patience, "LONGEST_WAIT_S", 0.002)
+
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            CallFailure("connection", "refused", was_sent=False),
+            CallFailure("connection", "reset"),
+            CallFailure("overload", "loading", status=503),
+            CallFailure("timeout", "gateway", status=504),
+        ],
+    )
+    def test_a_server_that_comes_back_costs_no_call(self, failure: CallFailure) -> None:
+        """Every call is answered in the end, and the wait is told at its begin and its end."""
+        server, told = Server(failure, away=range(40, 90)), list[str]()
+        results = Results()
+        scheduler = Scheduler(
+            {"model": bind(server, concurrency=8)},
+            options=replace(FAST, patience_s=30.0), on_result=results, tell=told.append,
+        )  # fmt: skip
+        asyncio.run(asyncio.wait_for(scheduler.drive(some(100)), 30))
+        assert (scheduler.error, scheduler.completed) == (None, True)
+        assert all(isinstance(r, Reply) for r in results.values())
+        assert (len(results), server.n) == (100, 150)
+        assert ["waits for it until" in told[0], "answers again after" in told[1]] == [True, True]
+        assert scheduler.counters.away == {}
+
+    def test_one_call_at_a_time_probes_and_then_all_slots_are_full(self) -> None:
+        """A server that starts again is not met by a crowd."""
+        server = Server(CallFailure("connection", "refused"), away=range(40, 90))
+        drive(server, some(200), options=replace(FAST, patience_s=30.0), concurrency=8)
+        assert max(server.at_once[60:90]) == 1
+        assert max(server.at_once[90:]) == 8
+
+    def test_patience_ends(self, tmp_path: Path) -> None:
+        """The run stops, and what was not answered is left for the next start."""
+        failure = CallFailure("overload", "loading", status=503)
+        server = Server(failure, away=range(40, 10**9))
+        with Journal(tmp_path) as journal:
+            scheduler, _ = drive(
+                server, some(100), options=replace(FAST, patience_s=0.05), journal=journal,
+                concurrency=8,
+            )  # fmt: skip
+        assert isinstance(scheduler.error, EndpointError)
+        assert "--patience" in scheduler.error.hint
+        rows = list(read_rows(tmp_path / "calls.jsonl", CallRow))
+        assert len(rows) == 40
+        assert all(r.reply is not None for r in rows)
+
+    def test_a_server_that_never_answered_is_not_waited_for(self) -> None:
+        """A wrong address would cost ten minutes."""
+        server = Server(CallFailure("connection", "refused", was_sent=False), away=range(10**9))
+        scheduler, _ = drive(server, some(100), concurrency=4)
+        assert isinstance(scheduler.error, EndpointError)
+        assert "first 8 calls" in scheduler.error.message
+
+    def test_an_item_that_always_breaks_its_worker_is_no_absence(self) -> None:
+        """Its call fails and the run ends, as the last one too."""
+        failure = CallFailure("overload", "worker lost", status=503)
+        client = ScriptedClient(lambda r: failure if r == ask("question 9") else Reply("ok"))
+        scheduler, results = drive(client, some(10), concurrency=2)
+        assert (scheduler.error, results["i9"]) == (None, failure)
+
+
 class TestRetries:
     @pytest.mark.parametrize("kind", ["overload", "timeout", "connection", "bad_reply"])
     def test_passing_troubles_are_tried_again(self, kind: FailureKind) -> None:
@@ -403,15 +494,43 @@ class TestStops:
         assert sum(isinstance(r, Reply) for r in results.values()) == 10
 
     def test_an_endpoint_that_dies_on_the_way_stops_the_run(self) -> None:
-        """After answers, twice as many failures in a row as calls in flight."""
+        """Without patience: after answers, twice as many failures in a row as calls in flight."""
         client = ScriptedClient(
             lambda r: (
                 Reply("ok") if len(client.seen) <= 50 else CallFailure("connection", "refused")
             )
         )
-        scheduler, _ = drive(client, some(1000), concurrency=8)
+        options = replace(FAST, patience_s=0.0)
+        scheduler, _ = drive(client, some(1000), options=options, concurrency=8)
         assert isinstance(scheduler.error, EndpointError)
         assert "last 16 calls" in scheduler.error.message
+
+    @pytest.mark.parametrize(
+        ("failure", "option"),
+        [
+            (CallFailure("context_length", "HTTP 400: too long"), "--judge-max-tokens"),
+            (CallFailure("content_filter", "HTTP 400: blocked"), "another judge"),
+            (Reply("", reasoning="A cat, so A."), "turn thinking off"),
+        ],
+    )
+    def test_a_judge_that_fails_alike_on_every_item_stops_the_run(
+        self, failure: Reply | CallFailure, option: str
+    ) -> None:
+        """Its context, its filter, or replies whose content is empty: the cause is named."""
+        client = ScriptedClient(lambda _: failure)
+        work = [(str(k), 0, asking(f"q{k}", role="judge")) for k in range(100)]
+        scheduler, _ = drive(client, work, concurrency=2)
+        assert isinstance(scheduler.error, EndpointError)
+        assert option in scheduler.error.hint
+        assert len(client.seen) <= 10
+
+    def test_a_token_limit_beyond_the_context_stops_the_run(self) -> None:
+        """It says nothing about items, whoever's limit it is."""
+        said = "`max_tokens` is too large: the context has 4096 tokens"
+        client = ScriptedClient(lambda _: CallFailure("context_length", said))
+        scheduler, _ = drive(client, some(100), concurrency=2)
+        assert isinstance(scheduler.error, EndpointError)
+        assert "--max-tokens" in scheduler.error.hint
 
     def test_what_was_waiting_to_be_tried_again_is_left_for_the_next_start(
         self, tmp_path: Path
@@ -677,7 +796,7 @@ PRICES = {"price_in_usd": 0.0, "price_out_usd": 1000.0, "params": {"max_tokens":
 class TestBudget:
     """Each call costs 0.005 USD and could cost 0.01."""
 
-    def spend(self, budget: float, n: int, **more: Any) -> tuple[Scheduler, ScriptedClient]:
+    def spend(self, budget: float, n: int, **more: Any) -> tuple[Scheduler]:
         client = ScriptedClient(failing("overload", 0), delay_s=0.001)
         options = DriveOptions(max_cost_usd=budget, retry=FAST.retry)
         scheduler, _ = drive(bind(client, **PRICES), some(n), options=options, **more)

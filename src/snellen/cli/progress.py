@@ -158,6 +158,8 @@ class Progress:
             else ""
         )
         yield f"{counters.in_flight} in flight{waits}"
+        for name, (since, until) in counters.away.items():
+            yield f"waiting for {legible(name)} since {_clock(since)}, until {_clock(until)}"
         cost = sum(m.cost_usd for m in counters.roles.values())
         if cost:
             forecast = f", about {self._forecast_usd(counters):.4g} in all"
@@ -188,6 +190,10 @@ def share_done(counters: Counters) -> float:
 
 def _active(counters: Counters) -> list[tuple[str, RoleCounters]]:
     return [(role, m) for role, m in counters.roles.items() if m.tries or m.cached or m.replayed]
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(at))
 
 
 def _rate(per_s: float) -> str:

@@ -118,7 +118,7 @@ def run_plan(plan: Plan, display: Display) -> int:
     _keep_out_of_collections()
     progress = None if display.quiet else Progress(plan.benchmark.name).show
     try:
-        finished = asyncio.run(execute(plan, progress=progress))
+        finished = asyncio.run(execute(plan, progress=progress, tell=tell))
     except KeyboardInterrupt:  # before the first call, or after the last
         click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
         return INTERRUPTED
@@ -204,6 +204,13 @@ def _tell_broken(plan: Plan) -> None:
         click.echo(f"notice: and {len(broken) - MOST_TOLD} pictures more", err=True)
     if broken:
         click.echo("hint: --on-bad-row skip leaves such items out and counts them", err=True)
+
+
+def tell(notice: str) -> None:
+    """Prints a notice while a run is under way."""
+    from snellen.cli.printing import legible
+
+    click.echo(f"notice: {legible(notice)}", err=True)
 
 
 def show_finished(finished: Finished, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import ipaddress
 import os
 import ssl
 import weakref
@@ -45,10 +46,10 @@ def proxy_for(url: URL) -> tuple[URL | None, dict[str, str]]:
     """The proxy that the environment names for a URL, and the header that it wants; asked once.
 
     aiohttp's own `trust_env` asks again in a thread for every call. Nobody's proxy can reach this
-    machine's loopback, whatever the environment says.
+    machine's own addresses, whatever the environment says.
     """
     host = url.host or ""
-    if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass(host):
+    if _is_this_machine(host) or proxy_bypass(f"{host}:{url.port}") or _is_excepted(host, url.port):
         return None, {}
     named = getproxies().get(url.scheme)
     if not named:
@@ -68,6 +69,39 @@ def proxy_for(url: URL) -> tuple[URL | None, dict[str, str]]:
     return proxy.with_user(None), {
         "proxy-authorization": basic_authorization(proxy.user, proxy.password or "")
     }
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether a host is this machine itself, or on its own cable.
+
+    >>> [_is_this_machine(h) for h in ("app.localhost", "0.0.0.0", "::ffff:127.0.0.1", "10.0.0.1")]
+    [True, True, True, False]
+    """
+    if host == "localhost" or host.endswith((".localhost", "localhost.localdomain")):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified or address.is_link_local
+
+
+def _is_excepted(host: str, port: int | None) -> bool:
+    """Whether `no_proxy` names a range of addresses that holds the host, or its address and port.
+
+    The standard library knows names, domains and ports of these.
+    """
+    for entry in (getproxies().get("no") or "").split(","):
+        place, _, entry_port = entry.strip().partition("]:")
+        if entry_port and entry_port != str(port):
+            continue
+        try:
+            if ipaddress.ip_address(host) in ipaddress.ip_network(place.strip("[]"), strict=False):
+                return True
+        except (ValueError, TypeError):
+            continue
+    return False
 
 
 def basic_authorization(user: str, password: str) -> str:

@@ -33,7 +33,7 @@ from snellen.records import CallFailure, FailureKind
 MESSAGE_LENGTH = 300
 # An endpoint that asks for a longer wait than this, in seconds, has closed for the day.
 MAX_RETRY_AFTER_S = 600.0
-LONGEST_PAGE = 20_000  # bytes of an HTML page that are looked at
+LONGEST_PAGE = 20_000  # bytes of an error that are looked at
 SHORTEST_PIECE = 6  # characters of a key that must not be shown in a row
 
 # Parts of a URL's query that are known to hold no secret; the values of all others are masked.
@@ -129,7 +129,8 @@ def _read_detail(detail: Any) -> tuple[Any, str]:
 def _as_text(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text[:LONGEST_PAGE]
 
 
 # Codes are the server's own word and so go before the status.
@@ -297,7 +298,7 @@ def one_line(text: str, secrets: Iterable[str] = ()) -> str:
     >>> one_line("no  such\\nkey: sk-0123456789", ["sk-0123456789"])
     'no such key: ***'
     """
-    text = _LONG_RUN.sub("(data)", _PICTURE.sub("(picture)", text))
+    text = _LONG_RUN.sub("(data)", _PICTURE.sub("(picture)", text[:LONGEST_PAGE]))
     text = "".join(c if c.isprintable() else " " for c in text)
     text = " ".join(scrub(text, secrets).split())
     return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"

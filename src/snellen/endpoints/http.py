@@ -1,8 +1,9 @@
-"""Who answers requests: an OpenAI-compatible endpoint, a Python function, or a script."""
+"""Who answers requests: an OpenAI-compatible endpoint or a Python function."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import inspect
 import io
 import time
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from yarl import URL
 
+from snellen.endpoints.bodies import ACCEPTED, BodyError, BodyReader
 from snellen.endpoints.chat_format import (
     RESERVED,
     Dialect,
@@ -48,7 +50,7 @@ from snellen.endpoints.failures import (
     take_off_credentials,
 )
 from snellen.endpoints.lenient import ErrorInReplyError, UnreadableReplyError
-from snellen.errors import SettingsError, UsageError
+from snellen.errors import SettingsError
 from snellen.records import Answer, CallFailure, FailureKind, Reply, Request
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ LARGE_BODY = 1 << 20
 IDLE_S = 4.0
 # Others close sooner. What breaks off this soon, on a connection that was open, was never read.
 STALE_S = 1.0
+MOST_REDIRECTS = 3
+TOO_MANY_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 LONGEST_HEADER = 1 << 16  # bytes; gateways send policies and cookies of more than the usual 8 kB
 TEACHING_STATUSES = frozenset({400, 404, 415, 422, 501})
 
@@ -244,18 +248,25 @@ class ChatClient:
         # The headers go with each request: aiohttp would show those of a session to the proxy.
         session = self._open()
         # aiohttp warns of large bodies unless they come as a file.
-        data = io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
         try:
-            async with session.request(
-                method,
-                url,
-                data=data,
-                headers=self._headers,
-                allow_redirects=False,
-                proxy=self._proxy,
-                proxy_headers=self._proxy_headers,
-            ) as response:
-                received = await response.read()
+            for _ in range(MOST_REDIRECTS + 1):
+                is_large = body is not None and len(body) > LARGE_BODY
+                async with session.request(
+                    method,
+                    url,
+                    data=io.BytesIO(body) if is_large and body is not None else body,
+                    headers=self._headers,
+                    allow_redirects=False,
+                    proxy=self._proxy,
+                    proxy_headers=self._proxy_headers,
+                ) as response:
+                    received = await self._bodies.read(response)
+                target = _moved_to(response)
+                if target is None:
+                    break
+                url = target
+        except BodyError as error:
+            return self._failure("bad_reply", f"{public_url(str(self._base))}: {error}")
         except (aiohttp.ClientError, OSError) as error:
             return self._broken(error)
         for secret in self._secret_bytes:
@@ -268,6 +279,10 @@ class ChatClient:
     def _broken(self, error: Exception) -> CallFailure:
         """The failure for an exchange that ended without an HTTP answer."""
         place = public_url(str(self._base))
+        if getattr(getattr(error, "os_error", error), "errno", None) in TOO_MANY_FILES:
+            # As with a server's own limit: fewer calls at once, and no try is lost.
+            said = "too many open files (`ulimit -n` says how many there may be)"
+            return replace(self._failure("rate_limit", said), was_sent=False)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             wait_s = self.endpoint.connect_timeout_s
             return self._unsent(f"no connection to {place} within {wait_s:g} s")
@@ -302,6 +317,9 @@ class ChatClient:
         """The failure that a refusal stands for, with what to do about a refused parameter."""
         url = public_url(str(self._chat))
         failure = read_failure(refusal, url=url, secrets=self._secrets)
+        if self._proxy is not None:
+            said = f"by way of the proxy {self._proxy}: {failure.message}"
+            failure = replace(failure, message=one_line(said, self._secrets))
         named = self._named(refusal, params)
         if failure.kind != "bad_parameter" or not named:
             return failure
@@ -355,6 +373,7 @@ class ChatClient:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             endpoint = self.endpoint
+            self._bodies = BodyReader()
             self._session = aiohttp.ClientSession(
                 connector=Connector(
                     limit=endpoint.concurrency + SPARE_CONNECTIONS, keepalive_timeout=IDLE_S
@@ -363,6 +382,7 @@ class ChatClient:
                     total=endpoint.timeout_s, sock_connect=endpoint.connect_timeout_s
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
                 max_line_size=LONGEST_HEADER,
                 max_field_size=LONGEST_HEADER,
             )
@@ -404,6 +424,18 @@ def _check_params(endpoint: Endpoint) -> None:
         )
 
 
+def _moved_to(response: aiohttp.ClientResponse) -> URL | None:
+    """Where a 307 or 308 sends a call on to, on the same host; the key goes to no other."""
+    location = response.headers.get("Location")
+    if response.status not in (307, 308) or not location:
+        return None
+    try:
+        target = response.url.join(URL(location))
+    except ValueError:
+        return None
+    return target if target.origin() == response.url.origin() else None
+
+
 def _is_unmistakable(secret: str) -> bool:
     """Whether a secret can be no word of an answer: `not-needed` could, and is a common key."""
     is_mixed = any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
@@ -414,6 +446,7 @@ def _headers_of(endpoint: Endpoint) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
         "accept": "application/json",
+        "accept-encoding": ACCEPTED,
         "user-agent": "snellen",
     }
     user, _, password = take_off_credentials(endpoint.url.strip())[1].partition(":")
@@ -467,7 +500,7 @@ class CallableModel:
             said = await loop.run_in_executor(self._pool, self._said, messages)
         if inspect.isawaitable(said):
             said = await said
-        return _as_answer(said, latency_s=time.perf_counter() - started)
+        return as_answer(said, latency_s=time.perf_counter() - started)
 
     def _said(self, messages: list[dict[str, Any]]) -> Any:
         """What the function gives; a future cannot hold StopIteration, and would wait for ever."""
@@ -481,7 +514,8 @@ class CallableModel:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _as_answer(said: Any, *, latency_s: float) -> Answer:
+def as_answer(said: Any, *, latency_s: float) -> Answer:
+    """What a Python function gave as an answer, with a leading think block taken off."""
     if isinstance(said, Reply | CallFailure):
         return replace(said, latency_s=said.latency_s or latency_s)
     if not isinstance(said, str):
@@ -490,64 +524,3 @@ def _as_answer(said: Any, *, latency_s: float) -> Answer:
     # A subclass, such as a text out of a numpy array, can be written into no file.
     thought, text = take_off_thoughts(str.__str__(said))
     return Reply(text=text, reasoning=thought, latency_s=latency_s)
-
-
-Script = (
-    Callable[[Request], str | Reply | CallFailure]
-    | Mapping[str, str | Reply | CallFailure]
-    | Sequence[str | Reply | CallFailure]
-)
-
-
-class ScriptedClient:
-    """Answers from a script and keeps what it was asked: for tests and for the documentation.
-
-    The script is a function of the request; or a mapping from a piece of the request's text to
-    the answer, of which the first that fits wins; or a sequence that is used up in order.
-    `seen` and `pictures` hold requests and pictures in the order of the calls, `peak` the most
-    calls in flight at once.
-
-    >>> from snellen.records import Message
-    >>> client = ScriptedClient({"colour": "Red."})
-    >>> request = Request("model", (Message("user", ("Which colour?",)),), "answer")
-    >>> asyncio.run(client.call(request)).text
-    'Red.'
-    """
-
-    def __init__(self, script: Script, *, delay_s: float = 0.0) -> None:
-        self._script = script
-        self._delay_s = delay_s
-        self._in_flight = 0
-        self.seen: list[Request] = []
-        self.pictures: list[tuple[Picture, ...]] = []
-        self.peak = 0
-
-    async def call(self, request: Request, pictures: Sequence[Picture] = ()) -> Answer:
-        """The script's answer. Raises: UsageError, if it has none."""
-        number = len(self.seen)
-        self.seen.append(request)
-        self.pictures.append(tuple(pictures))
-        self._in_flight += 1
-        self.peak = max(self.peak, self._in_flight)
-        try:
-            await asyncio.sleep(self._delay_s)
-            return _as_answer(self._look_up(request, number), latency_s=self._delay_s)
-        finally:
-            self._in_flight -= 1
-
-    def _look_up(self, request: Request, number: int) -> str | Reply | CallFailure:
-        script = self._script
-        if callable(script):
-            return script(request)
-        if isinstance(script, Mapping):
-            text = "\n".join(p for m in request.messages for p in m.parts if isinstance(p, str))
-            for piece, answer in script.items():
-                if piece in text:
-                    return answer
-            raise UsageError(f"the script has no answer to: {one_line(text)}")
-        if number < len(script):
-            return script[number]
-        raise UsageError(f"the script has {len(script)} answers; this is call {number + 1}")
-
-    async def close(self) -> None:
-        """Nothing to close."""

@@ -12,8 +12,10 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -37,6 +39,13 @@ _encoder = msgspec.msgpack.Encoder()
 def cache_key(endpoint: Endpoint, request_key: str) -> str:
     """The key of a reply: who was asked, as far as the user says, and all that was asked."""
     return _place(endpoint.url, endpoint.revision, endpoint.quantization) + request_key
+
+
+def is_shareable(reply: Reply, params: Mapping[str, Any]) -> bool:
+    """Whether a reply may be kept: one that a limit cut, only when the key holds that limit."""
+    if reply.finish_reason != "length":
+        return True
+    return bool(params.get("max_tokens") or params.get("max_completion_tokens"))
 
 
 @lru_cache(256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from snellen.records import Reply
+from snellen.records import Usage
 
 
 @dataclass(slots=True)
@@ -29,9 +29,8 @@ class RoleCounters:
     cost_usd: float = 0.0
     unknown_cost: int = 0
 
-    def count(self, reply: Reply, cost: float | None) -> None:
+    def count(self, usage: Usage, cost: float | None) -> None:
         """Adds a reply that was paid for."""
-        usage = reply.usage
         if usage.prompt is None and usage.completion is None:
             self.unknown_usage += 1
         self.prompt_tokens += usage.prompt or 0
@@ -47,7 +46,8 @@ class Counters:
     """The state of a job. `pending` maps calls in flight to their start (monotonic) and item.
 
     `flows_done` of `n_items` items and `probes_done` of `probes` are those of the batch under way,
-    which `stage` names; 0 stands for a number that nobody has said.
+    which `stage` names; 0 stands for a number that nobody has said. `away` maps servers that are
+    waited for to since when and until when, in seconds of the system's clock.
     """
 
     roles: dict[str, RoleCounters] = field(default_factory=dict)
@@ -59,6 +59,7 @@ class Counters:
     in_flight: int = 0
     started_at: float = 0.0
     pending: dict[int, tuple[float, str]] = field(default_factory=dict)
+    away: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def oldest(self) -> tuple[float, str] | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from snellen.engine.job import Job, Sink, deliver
-from snellen.engine.journal import CallRow, read_rows
+from snellen.engine.journal import read_calls
 from snellen.engine.pacing import cost_usd
 from snellen.flows import run_by_hand
 from snellen.keys import address
@@ -64,7 +64,7 @@ def forecast(
     count, and without any its length does. The job's own sinks, which may write, get nothing:
     `sinks` take the rows that later batches are made of.
     """
-    journal = {} if job.folder is None else stored_calls(job)
+    journal = {} if job.folder is None else read_calls(job.folder / "calls.jsonl")
     found = Forecast()
     for batch in job.batches:
         roles = found.stages.setdefault(
@@ -87,12 +87,6 @@ def forecast(
 
             run_by_hand(flow, answer, on_result=take)
     return found
-
-
-def stored_calls(job: Job) -> dict[str, CallRow]:
-    """The calls in a job's journal by address; none where there is no journal yet."""
-    assert job.folder is not None
-    return {row.address: row for row in read_rows(job.folder / "calls.jsonl", CallRow)}
 
 
 def _cost_of(request: Request, reply: Reply, job: Job) -> RoleForecast:

@@ -57,7 +57,7 @@ class Job:
     None keeps no journal. `sinks` maps the exact type of a row to whoever takes such rows; each
     entry of a list is a row of its own, and a row without a sink is let go. `preflight` asks new
     endpoints for their models before the first call. Jobs that share `gates` share the limits of
-    each URL.
+    each URL. `tell` takes notices while the job is under way; without it they come with the end.
     """
 
     bindings: Mapping[str, Binding]
@@ -68,6 +68,7 @@ class Job:
     options: DriveOptions = field(default_factory=DriveOptions)
     progress: Display | None = None
     preflight: bool = True
+    tell: Callable[[str], None] | None = None
     gates: Gates | None = None
 
 
@@ -136,6 +137,7 @@ async def drive(
         if journal is None and job.folder is not None:
             journal = stack.enter_context(Journal(job.folder))
         counters = Counters() if counters is None else counters
+        told: list[str] = []
         scheduler = Scheduler(
             job.bindings,
             journal=journal,
@@ -143,12 +145,13 @@ async def drive(
             options=job.options,
             on_result=lambda item, repeat, row: deliver(job.sinks, item, repeat, row),
             counters=counters,
+            tell=job.tell or told.append,
             gates=job.gates,
         )
         stack.enter_context(interruptible(scheduler.interrupt))
-        notices: tuple[str, ...] = ()
+        notices = () if journal is None else journal.notices
         if job.preflight and (journal is None or not journal.n_stored):
-            notices = await look_ahead(job.bindings, scheduler)
+            notices += await look_ahead(job.bindings, scheduler)
         if job.progress is not None:
             await stack.enter_async_context(job.progress(counters))
         await scheduler.drive_batches(_begun(job.batches, counters))
@@ -161,7 +164,7 @@ async def drive(
         scheduler.error,
         counters,
         scheduler.failures,
-        notices,
+        notices + tuple(told),
     )
 
 

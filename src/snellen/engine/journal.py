@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from snellen.errors import DataError, RunFolderError
-from snellen.records import Answer, CallFailure, Reply
+from snellen.keys import address
+from snellen.records import Answer, CallFailure, Reply, Request
 
 T = TypeVar("T")
 
@@ -107,6 +108,11 @@ class AppendFile:
 
     def _write(self, data: bytes) -> None:
         written = 0
+        if not os.fstat(self._fd).st_nlink:
+            raise RunFolderError(
+                f"{self.path} was removed while it was being written",
+                hint="the same command begins anew; leave the folder where it is meanwhile",
+            )
         try:
             written = os.write(self._fd, data)
             while written < len(data):
@@ -177,6 +183,27 @@ def read_rows(path: Path, kind: type[T]) -> Iterator[T]:
                 yield _decode(decoder, line, path=path, number=number)
 
 
+def read_calls(path: Path, *, damaged: list[int] | None = None) -> dict[str, CallRow]:
+    """The calls of a journal by address, of two rows the last; none where there is no file.
+
+    Damaged rows are left out, and their line numbers added to `damaged`: a call is easily made
+    again.
+    """
+    decoder, rows = msgspec.json.Decoder(CallRow), dict[str, CallRow]()
+    if not path.exists():
+        return rows
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                if damaged is not None and line.strip() and line.endswith(b"\n"):
+                    damaged.append(number)
+                continue
+            rows[row.address] = row
+    return rows
+
+
 def _decode(decoder: msgspec.json.Decoder[T], line: bytes, *, path: Path, number: int) -> T:
     try:
         return decoder.decode(line)
@@ -235,12 +262,23 @@ class Journal:
         path = folder / "calls.jsonl"
         self._file = AppendFile(path)
         self.torn = self._file.torn
-        try:
-            self._rows = {row.address: row for row in read_rows(path, CallRow)}
-        except DataError:
-            self.close()
-            raise
+        self.damaged: list[int] = []
+        self._rows = read_calls(path, damaged=self.damaged)
         self.n_stored = len(self._rows)
+        self._renewed: set[str] = set()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was found wrong on opening."""
+        said = []
+        if self.torn:
+            said.append(f"a half-written last row was dropped ({self.torn} bytes)")
+        if self.damaged:
+            said.append(
+                f"calls.jsonl: {len(self.damaged)} damaged rows are left out, the first in line "
+                f"{self.damaged[0]}; their calls are made again"
+            )
+        return tuple(said)
 
     def stored(self) -> Iterable[CallRow]:
         """The stored calls that have not been taken."""
@@ -249,6 +287,16 @@ class Journal:
     def take(self, address: str) -> CallRow | None:
         """The stored call at an address, given out once."""
         return self._rows.pop(address, None)
+
+    def renew(self, addresses: Iterable[str]) -> None:
+        """Lets stored calls go, so that they are made again, whatever a cache holds."""
+        self._renewed.update(addresses)
+        for place in self._renewed:
+            self._rows.pop(place, None)
+
+    def is_renewed(self, item: str, repeat: int, request: Request) -> bool:
+        """Whether the call at this address is being made again."""
+        return bool(self._renewed) and address(item, repeat, request) in self._renewed
 
     def append(self, row: CallRow) -> None:
         """Writes a finished call."""

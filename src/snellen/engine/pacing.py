@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from snellen.endpoints.failures import MAX_RETRY_AFTER_S
@@ -35,6 +35,22 @@ class RetryPolicy:
         if failure.kind == "rate_limit":
             return rate_limited < self.max_rate_limited
         return tries - rate_limited < self.max_tries
+
+
+@dataclass(frozen=True, slots=True)
+class DriveOptions:
+    """How a run is driven.
+
+    `max_live` bounds the flows that are under way at once. `patience_s` is how long a server that
+    has answered before is waited for, in seconds; 0 waits for none.
+    """
+
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    max_cost_usd: float | None = None
+    max_live: int | None = None
+    give_up_after: int = 8
+    patience_s: float = 600.0
+    seed: int = 0
 
 
 def backoff_s(failure: CallFailure, *, tries: int, rng: random.Random) -> float:

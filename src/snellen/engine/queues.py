@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,15 +10,19 @@ from typing import Any
 
 from snellen.endpoints.bind import Binding
 from snellen.engine.pacing import AdaptiveLimit, MinuteRate
+from snellen.engine.patience import Presence
 from snellen.flows import Flow
-from snellen.records import Reply, Request
+from snellen.pictures import prepare
+from snellen.records import Image, Reply, Request
+
+ASSUMED_FILE_BYTES = 2**19
 
 
 @dataclass(slots=True)
 class Node:
     """A flow under way: its place in its parent, and the answers that it waits for.
 
-    `judged` holds judgements, by cache key, that are kept once the flow could read them.
+    `to_cache` are replies that are kept for other runs once the flow has been able to read them.
     """
 
     flow: Flow[Any]
@@ -27,11 +32,11 @@ class Node:
     slot: int = 0
     results: list[Any] = field(default_factory=list)
     pending: int = 0
-    judged: dict[str, Reply] = field(default_factory=dict)
+    to_cache: list[tuple[str, Reply]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class Call:
     """A request on its way to an endpoint."""
 
     node: Node
@@ -54,6 +59,9 @@ class Gate:
     limit: AdaptiveLimit
     requests: MinuteRate
     tokens: MinuteRate
+    presence: Presence
+    name: str = ""
+    may_probe: bool = False
     in_flight: int = 0
     pumps: deque[Callable[[], None]] = field(default_factory=deque)
 
@@ -72,9 +80,9 @@ class Lane:
     """The calls of a run to one URL, whatever their role: limits belong to the address."""
 
     gate: Gate
-    urgent: deque[Job] = field(default_factory=deque)
-    normal: deque[Job] = field(default_factory=deque)
-    held: dict[str, list[Job]] = field(default_factory=dict)
+    urgent: deque[Call] = field(default_factory=deque)
+    normal: deque[Call] = field(default_factory=deque)
+    held: dict[str, list[Call]] = field(default_factory=dict)
     waking: bool = False
 
     @property
@@ -82,22 +90,24 @@ class Lane:
         """Whether the calls or tokens of a minute are limited."""
         return self.gate.requests.limited or self.gate.tokens.limited
 
-    def push(self, job: Job) -> None:
+    def push(self, call: Call) -> None:
         """Queues a call; judging goes before new replies, since it frees what waits."""
-        (self.normal if job.request.role == "model" else self.urgent).append(job)
+        (self.normal if call.request.role == "model" else self.urgent).append(call)
 
-    def pop(self) -> Job | None:
+    def pop(self) -> Call | None:
         """The next call, or None."""
         if self.urgent:
             return self.urgent.popleft()
         return self.normal.popleft() if self.normal else None
 
-    def push_front(self, jobs: Sequence[Job]) -> None:
+    def push_front(self, calls: Sequence[Call]) -> None:
         """Queues calls ahead of all others, in their order."""
-        self.urgent.extendleft(reversed(jobs))
+        self.urgent.extendleft(reversed(calls))
 
 
-def lanes_of(bindings: Mapping[str, Binding], gates: Gates) -> dict[str, Lane]:
+def lanes_of(
+    bindings: Mapping[str, Binding], gates: Gates, *, patience_s: float
+) -> dict[str, Lane]:
     """A lane for each URL, through the gate that stands there already or a new one."""
     lanes: dict[str, Lane] = {}
     for binding in bindings.values():
@@ -107,7 +117,37 @@ def lanes_of(bindings: Mapping[str, Binding], gates: Gates) -> dict[str, Lane]:
                 AdaptiveLimit(end.concurrency),
                 MinuteRate(end.requests_per_minute),
                 MinuteRate(end.tokens_per_minute),
+                Presence(patience_s),
+                f"{end.name} at {end.url}",
             )
         if end.url not in lanes:
             lanes[end.url] = Lane(gates[end.url])
     return lanes
+
+
+def images_of(request: Request) -> Sequence[Image]:
+    """The pictures of a request, in the order of its messages."""
+    if len(request.messages) == 1 and len(request.messages[0].parts) == 1:
+        part = request.messages[0].parts[0]
+        return (part,) if isinstance(part, Image) else ()
+    return [p for m in request.messages for p in m.parts if isinstance(p, Image)]
+
+
+def weight(images: Sequence[Image]) -> int:
+    """About how many bytes the pictures take while they are being sent; 0 only for none."""
+    return sum(ASSUMED_FILE_BYTES if i.end is None else max(1, i.end - i.start) for i in images)
+
+
+async def read_pictures(request: Request, rules: prepare.PictureRules) -> list[prepare.Picture]:
+    """The request's pictures, ready to be sent; mending goes to a thread.
+
+    Raises:
+        ImageError: one of them cannot be sent.
+    """
+    pictures: list[prepare.Picture] = []
+    for image in images_of(request):
+        picture = prepare.prepare_fast(image, rules)
+        if picture is None:
+            picture = await asyncio.to_thread(prepare.prepare, image, rules)
+        pictures.append(picture)
+    return pictures

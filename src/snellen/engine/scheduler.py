@@ -12,29 +12,31 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from snellen.endpoints.bind import Binding
-from snellen.engine import sending, stop_reasons
-from snellen.engine.cache import ResponseCache, cache_key
+from snellen.engine import pacing, queues, stop_reasons
+from snellen.engine.cache import ResponseCache, cache_key, is_shareable
 from snellen.engine.counters import Counters, RoleCounters
 from snellen.engine.journal import CallRow, Journal, now
-from snellen.engine.pacing import (
-    Budget,
-    RetryPolicy,
-    backoff_s,
-    cost_usd,
-    estimate_tokens,
-    worst_cost_usd,
-)
-from snellen.engine.queues import Gates, Job, Lane, Node, lanes_of
+from snellen.engine.pacing import Budget, DriveOptions
+from snellen.engine.queues import Call, Gates, Lane, Node
 from snellen.errors import ImageError, SnellenError
 from snellen.flows import Flow
 from snellen.keys import address, request_key
 from snellen.pictures import prepare
-from snellen.records import HOPELESS, RETRYABLE, Answer, CallFailure, Outcome, Reply, Request
+from snellen.records import (
+    HOPELESS,
+    RETRYABLE,
+    Answer,
+    CallFailure,
+    Reply,
+    Request,
+    is_unreadable,
+)
+
+__all__ = ["DriveOptions", "Scheduler"]
 
 LEAD_S = 0.03
 # How long calls in flight may still take after Ctrl-C, and after an error that stops the run.
@@ -46,19 +48,6 @@ NO_WAIT_S = 0.0005
 MAX_PREPARED_BYTES = 192 * 2**20
 MAX_STALE = 10
 MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
-
-
-@dataclass(frozen=True, slots=True)
-class DriveOptions:
-    """How a run is driven. `max_live` bounds the flows that are under way at once."""
-
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    max_cost_usd: float | None = None
-    max_live: int | None = None
-    give_up_after: int = 8
-    seed: int = 0
-
-
 OnResult = Callable[[str, int, Any], None]
 Work = tuple[str, int, Flow[Any]]
 
@@ -78,6 +67,7 @@ class Scheduler:
         options: DriveOptions | None = None,
         on_result: OnResult | None = None,
         counters: Counters | None = None,
+        tell: Callable[[str], None] = lambda _: None,
         gates: Gates | None = None,
     ) -> None:
         self.counters = Counters() if counters is None else counters
@@ -92,9 +82,11 @@ class Scheduler:
         self._on_result = on_result
         self._budget = Budget(self._options.max_cost_usd)
         self._rng = random.Random(self._options.seed)
-        self._lanes = lanes_of(bindings, {} if gates is None else gates)
+        gates = {} if gates is None else gates
+        self._lanes = queues.lanes_of(bindings, gates, patience_s=self._options.patience_s)
+        self._tell = tell
         self._params = {role: binding.params for role, binding in bindings.items()}
-        self._streaks = {role: stop_reasons.Streak() for role in bindings}
+        self._streaks = {role: stop_reasons.Streak(role) for role in bindings}
         self._ready: deque[tuple[Node, list[Any] | None]] = deque()
         self._turning = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -202,22 +194,28 @@ class Scheduler:
         except StopIteration as stop:
             self._complete(node, stop.value)
             return
+        if node.to_cache:
+            self._share(node, is_read=not any(isinstance(w, Request) and w.ask for w in wanted))
         node.results = [None] * len(wanted)
         node.pending = len(wanted)
         for slot, want in enumerate(wanted):
             if isinstance(want, Request):
-                if want.ask:
-                    node.judged.clear()
                 self._submit(node, slot, want)
             else:
                 self._advance(Node(want, node.item, node.repeat, node, slot), None)
         if not wanted:
             self._advance(node, [])
 
+    def _share(self, node: Node, *, is_read: bool) -> None:
+        """Keeps replies for other runs, unless the flow could not read them."""
+        assert self._cache is not None
+        for key, reply in node.to_cache if is_read else ():
+            self._cache.put(key, reply)
+        node.to_cache.clear()
+
     def _complete(self, node: Node, result: Any) -> None:
-        if self._cache is not None and node.judged and not _is_unreadable(result):
-            for key, reply in node.judged.items():
-                self._cache.put(key, reply)
+        if node.to_cache:
+            self._share(node, is_read=not is_unreadable(result))
         if self._on_result is not None:
             self._on_result(node.item, node.repeat, result)
         if node.parent is not None:
@@ -238,7 +236,7 @@ class Scheduler:
     def _submit(self, node: Node, slot: int, request: Request) -> None:
         """Answers a request from the journal or the cache, or queues it."""
         binding = self._bindings[request.role]
-        pictures = sending.images_of(request)
+        pictures = queues.images_of(request)
         key = request_key(
             request,
             model=binding.endpoint.model,
@@ -249,8 +247,8 @@ class Scheduler:
         if self._replay(node, slot, request, key) or self._from_cache(node, slot, request, key):
             return
         if not self._stopping:
-            n_bytes = sending.weight(pictures)
-            self._queue(Job(node, slot, request, binding, key, n_bytes=n_bytes))
+            n_bytes = queues.weight(pictures)
+            self._queue(Call(node, slot, request, binding, key, n_bytes=n_bytes))
 
     def _params_of(self, request: Request) -> Mapping[str, Any]:
         params = self._params[request.role]
@@ -268,7 +266,7 @@ class Scheduler:
         counters = self.counters.roles[request.role]
         counters.replayed += 1
         if not row.cached:
-            counters.count(row.reply, self._cost(request.role, row.reply))
+            counters.count(row.reply.usage, self._cost(request.role, row.reply))
         self._streaks[request.role].broken()
         self._deliver(node, slot, row.reply)
         return True
@@ -277,24 +275,26 @@ class Scheduler:
         binding = self._bindings[request.role]
         if self._cache is None or not binding.cacheable:
             return False
+        if self._journal is not None and self._journal.is_renewed(node.item, node.repeat, request):
+            return False
         reply = self._cache.get(cache_key(binding.endpoint, key))
         if reply is None:
             return False
         self.counters.roles[request.role].cached += 1
-        self._store(_row(node, request, key, reply, cached=True))
+        self._store(node, request, key, reply, tries=0)
         self._deliver(node, slot, reply)
         return True
 
-    def _queue(self, job: Job) -> None:
-        lane = self._lanes[job.binding.endpoint.url]
-        lead = job.request.lead if job.binding.shares_prefix else ""
+    def _queue(self, call: Call) -> None:
+        lane = self._lanes[call.binding.endpoint.url]
+        lead = call.request.lead if call.binding.shares_prefix else ""
         if lead and lead in lane.held:
-            lane.held[lead].append(job)
+            lane.held[lead].append(call)
             return
         if lead:
-            job.leads = lead
+            call.leads = lead
             lane.held[lead] = []
-        lane.push(job)
+        lane.push(call)
         self._pump(lane)
 
     def _release(self, lane: Lane, lead: str) -> None:
@@ -306,24 +306,27 @@ class Scheduler:
 
     def _pump(self, lane: Lane) -> None:
         """Fills the free slots of a lane."""
-        while (job := self._take(lane)) is not None:
-            self._spawn(self._work(lane, job))
+        while (call := self._take(lane)) is not None:
+            self._spawn(self._work(lane, call))
 
-    def _take(self, lane: Lane) -> Job | None:
+    def _take(self, lane: Lane) -> Call | None:
         """The next call that may start now, with its slot, time and money taken."""
         if self._stopping or lane.gate.in_flight >= lane.gate.limit.limit:
             return None
+        gate = lane.gate
+        if gate.presence.is_away and (gate.in_flight or not gate.may_probe):
+            return None
         if lane.is_metered and self._must_wait(lane):
             return None
-        job = lane.pop()
-        if job is None:
+        call = lane.pop()
+        if call is None:
             return None
-        if not self._may_start(job):
-            (lane.normal if job.request.role == "model" else lane.urgent).appendleft(job)
+        if not self._may_start(call):
+            (lane.normal if call.request.role == "model" else lane.urgent).appendleft(call)
             self._is_short = True
             return None
-        self._occupy(lane, job)
-        return job
+        self._occupy(lane, call)
+        return call
 
     def _must_wait(self, lane: Lane) -> bool:
         at = time.monotonic()
@@ -334,43 +337,44 @@ class Scheduler:
         return wait > 0
 
     def _wake(self, lane: Lane) -> None:
-        lane.waking = False
+        lane.waking, lane.gate.may_probe = False, True
         self._pump(lane)
 
-    def _may_start(self, job: Job) -> bool:
+    def _may_start(self, call: Call) -> bool:
         prepared = self._prepared_bytes
-        if prepared and job.n_bytes and prepared + job.n_bytes > MAX_PREPARED_BYTES:
+        if prepared and call.n_bytes and prepared + call.n_bytes > MAX_PREPARED_BYTES:
             return False
         if self._budget.max_usd is None:
             return True
-        endpoint = job.binding.endpoint
-        worst = worst_cost_usd(job.request, endpoint, self._params_of(job.request))
+        endpoint = call.binding.endpoint
+        worst = pacing.worst_cost_usd(call.request, endpoint, self._params_of(call.request))
         if self._budget.reserve(worst):
-            job.reserved = worst
+            call.reserved = worst
             return True
         if not self.counters.in_flight:
             self._stop(stop_reasons.out_of_money(self._budget))
         return False
 
-    def _occupy(self, lane: Lane, job: Job) -> None:
+    def _occupy(self, lane: Lane, call: Call) -> None:
         at = time.monotonic()
         if lane.is_metered:
             lane.gate.requests.take(at)
-            lane.gate.tokens.take(at, estimate_tokens(job.request))
+            lane.gate.tokens.take(at, pacing.estimate_tokens(call.request))
+        lane.gate.may_probe = False
         lane.gate.in_flight += 1
         self.counters.in_flight += 1
-        self.counters.pending[id(job)] = (at, job.node.item)
-        self._prepared_bytes += job.n_bytes
-        job.tries += 1
-        self.counters.roles[job.request.role].tries += 1
-        if job.leads:
-            self._later(LEAD_S, self._release, lane, job.leads)
+        self.counters.pending[id(call)] = (at, call.node.item)
+        self._prepared_bytes += call.n_bytes
+        call.tries += 1
+        self.counters.roles[call.request.role].tries += 1
+        if call.leads:
+            self._later(LEAD_S, self._release, lane, call.leads)
 
-    def _leave(self, lane: Lane, job: Job) -> None:
+    def _leave(self, lane: Lane, call: Call) -> None:
         lane.gate.in_flight -= 1
         self.counters.in_flight -= 1
-        self._prepared_bytes -= job.n_bytes
-        del self.counters.pending[id(job)]
+        self._prepared_bytes -= call.n_bytes
+        del self.counters.pending[id(call)]
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -399,35 +403,36 @@ class Scheduler:
         if self._stopping:
             self._idle.set()
 
-    async def _work(self, lane: Lane, first: Job) -> None:
+    async def _work(self, lane: Lane, first: Call) -> None:
         """One slot: makes a call and what follows from it, then the next, while there are any.
 
         A slot is free only when its flow has gone on, so that the calls that follow find it here:
         a task for each call would cost more than all else that is done for it.
         """
-        job: Job | None = first
-        while job is not None:
+        call: Call | None = first
+        while call is not None:
             started = time.monotonic()
             try:
-                self._settle(lane, job, await self._call(job))
+                self._settle(lane, call, await self._answer(call))
             finally:
-                self._leave(lane, job)
+                self._leave(lane, call)
             if time.monotonic() - started < NO_WAIT_S:
                 await asyncio.sleep(0)
             if self._is_short:
                 self._is_short = False
-                self._pump_all()
+                for other in self._lanes.values():
+                    self._pump(other)
             if len(lane.gate.pumps) > 1:
                 lane.gate.pump_in_turn()
-            job = self._take(lane)
+            call = self._take(lane)
             self._pump(lane)
 
-    async def _call(self, job: Job) -> Answer:
+    async def _answer(self, call: Call) -> Answer:
         try:
             pictures: Sequence[prepare.Picture] = ()
-            if job.n_bytes:
-                pictures = await sending.read_pictures(job.request, job.binding.rules)
-            return await job.binding.caller.call(job.request, pictures)
+            if call.n_bytes:
+                pictures = await queues.read_pictures(call.request, call.binding.rules)
+            return await call.binding.caller.call(call.request, pictures)
         except ImageError as error:
             return CallFailure("input_error", error.message)
         except SnellenError:
@@ -439,92 +444,144 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001 - a user's callable may raise anything
             return CallFailure("bad_reply", f"{type(error).__name__}: {error}"[:300])
 
-    def _settle(self, lane: Lane, job: Job, answer: Answer) -> None:
+    def _settle(self, lane: Lane, call: Call, answer: Answer) -> None:
         """Stores an answer and hands it on, or plans another try."""
-        if job.leads:
-            self._release(lane, job.leads)
-            job.leads = ""
-        self._settle_money(job, answer)
+        if call.leads:
+            self._release(lane, call.leads)
+            call.leads = ""
+        self._settle_money(call, answer)
         if isinstance(answer, CallFailure):
             if answer.kind == "rate_limit":
-                job.rate_limited += 1
+                call.rate_limited += 1
                 lane.gate.limit.slow_down(time.monotonic())
-            if self._retry(lane, job, answer):
+            if self._wait_for_server(lane, call, answer) or self._retry(lane, call, answer):
                 return
         else:
             lane.gate.limit.speed_up()
-        self._finish(job, answer)
+            is_back = lane.gate.presence.note_reply()
+            if self.counters.away and (known := self.counters.away.pop(lane.gate.name, None)):
+                self._tell(f"{lane.gate.name} answers again after {time.time() - known[0]:.0f} s")
+            if is_back:
+                lane.gate.pump_in_turn()
+        self._finish(call, answer)
 
-    def _settle_money(self, job: Job, answer: Answer) -> None:
-        role = job.request.role
+    def _wait_for_server(self, lane: Lane, call: Call, failure: CallFailure) -> bool:
+        """Puts a call back where its server is away, and plans when to try the server again."""
+        presence, name, at = lane.gate.presence, lane.gate.name, time.monotonic()
+        if not presence.note_failure(failure, call=id(call), at_s=at):
+            return False
+        if presence.is_over(at):
+            self._stop(stop_reasons.stayed_away(name, failure, presence), grace_s=STOP_GRACE_S)
+        if self._stopping:
+            return True  # neither tried again nor failed: the next start makes this call
+        if name not in self.counters.away:
+            since, until = (
+                time.time() - at + when for when in (presence.since_s, presence.until_s)
+            )
+            self.counters.away[name] = (since, until)
+            self._tell(stop_reasons.waits(name, failure, since_s=since, until_s=until))
+        call.tries -= 1
+        lane.push_front([call])
+        if not lane.waking:
+            lane.waking = True
+            self._later(presence.next_wait_s(failure, at_s=at), self._wake, lane)
+        return True
+
+    def _settle_money(self, call: Call, answer: Answer) -> None:
+        role = call.request.role
         if isinstance(answer, Reply):
             cost = self._cost(role, answer)
-            self.counters.roles[role].count(answer, cost)
-            self._budget.settle(job.reserved, cost)
+            self.counters.roles[role].count(answer.usage, cost)
+            self._budget.settle(call.reserved, cost)
         else:
             charged = answer.kind in MAYBE_CHARGED and answer.was_sent
-            self._budget.settle(job.reserved, None if charged else 0.0)
-        job.reserved = 0.0
+            self._budget.settle(call.reserved, None if charged else 0.0)
+        call.reserved = 0.0
 
     def _cost(self, role: str, reply: Reply) -> float | None:
-        return cost_usd(reply.usage, self._bindings[role].endpoint)
+        return pacing.cost_usd(reply.usage, self._bindings[role].endpoint)
 
-    def _retry(self, lane: Lane, job: Job, failure: CallFailure) -> bool:
+    def _retry(self, lane: Lane, call: Call, failure: CallFailure) -> bool:
         policy = self._options.retry
         if failure.kind not in RETRYABLE:
             return False
         # A server that closes a connection just as it is used again says nothing about the call.
-        is_free = failure.is_stale and job.stale < MAX_STALE
-        job.stale += is_free
-        tries = job.tries - job.stale
-        if not is_free and not policy.allows(failure, tries=tries, rate_limited=job.rate_limited):
+        is_free = failure.is_stale and call.stale < MAX_STALE
+        call.stale += is_free
+        tries = call.tries - call.stale
+        if not is_free and not policy.allows(failure, tries=tries, rate_limited=call.rate_limited):
             return False
         if self._stopping:
             return True  # neither tried again nor failed: the next start makes this call
-        self.counters.roles[job.request.role].retries += 1
-        wait = 0.0 if is_free else backoff_s(failure, tries=tries, rng=self._rng)
-        self._later(wait, self._requeue, lane, job)
+        self.counters.roles[call.request.role].retries += 1
+        wait = 0.0 if is_free else pacing.backoff_s(failure, tries=tries, rng=self._rng)
+        self._later(wait, self._requeue, lane, call)
         return True
 
-    def _requeue(self, lane: Lane, job: Job) -> None:
+    def _requeue(self, lane: Lane, call: Call) -> None:
         if not self._stopping:
-            lane.push(job)
+            lane.push(call)
             self._pump(lane)
 
-    def _finish(self, job: Job, answer: Answer) -> None:
-        request = job.request
+    def _finish(self, call: Call, answer: Answer) -> None:
+        request = call.request
         counters = self.counters.roles[request.role]
         counters.done += 1
-        self._store(_row(job.node, request, job.key, answer, tries=job.tries))
+        self._store(call.node, request, call.key, answer, tries=call.tries)
         if isinstance(answer, Reply):
-            self._streaks[request.role].broken()
-            if self._cache is not None and job.binding.cacheable and _may_be_cached(job, answer):
-                key = cache_key(job.binding.endpoint, job.key)
-                if request.role == "model":
-                    self._cache.put(key, answer)
-                else:
-                    job.node.judged[key] = answer
+            if answer.text.strip() or not stop_reasons.is_judge(request.role):
+                self._streaks[request.role].broken()
+            else:
+                self._grow_streak(call, stop_reasons.empty_reply(answer))
+            params = self._params_of(request)
+            if self._cache is not None and call.binding.cacheable and is_shareable(answer, params):
+                key = cache_key(call.binding.endpoint, call.key)
+                call.node.to_cache.append((key, answer))
         else:
             counters.failed += 1
-            self._note_failure(job, answer)
-        self._deliver(job.node, job.slot, answer)
+            self._note_failure(call, answer)
+        self._deliver(call.node, call.slot, answer)
 
-    def _store(self, row: CallRow) -> None:
-        if self._journal is not None:
-            self._journal.append(row)
+    def _store(
+        self, node: Node, request: Request, key: str, answer: Answer, *, tries: int = 1
+    ) -> None:
+        """Writes a finished call; no tries stand for a reply out of the cache."""
+        if self._journal is None:
+            return
+        self._journal.append(
+            CallRow(
+                item=node.item,
+                repeat=node.repeat,
+                purpose=request.purpose,
+                probe=request.probe,
+                ask=request.ask,
+                key=key,
+                role=request.role,
+                reply=answer if isinstance(answer, Reply) else None,
+                failure=answer if isinstance(answer, CallFailure) else None,
+                cached=not tries,
+                tries=max(tries, 1),
+                at=now(),
+            )
+        )
 
-    def _note_failure(self, job: Job, failure: CallFailure) -> None:
+    def _note_failure(self, call: Call, failure: CallFailure) -> None:
         """Counts a failure for good, and stops the run when an endpoint is hopeless."""
-        place = (job.request.role, failure.kind)
+        place = (call.request.role, failure.kind)
         count, said = self.failures.get(place, (0, failure.message))
         self.failures[place] = (count + 1, said)
-        endpoint = job.binding.endpoint
         if failure.kind in HOPELESS:
-            self._stop(stop_reasons.hopeless(endpoint, failure), grace_s=STOP_GRACE_S)
+            error = stop_reasons.hopeless(call.binding.endpoint, failure)
+            self._stop(error, grace_s=STOP_GRACE_S)
+        self._grow_streak(call, failure)
+
+    def _grow_streak(self, call: Call, failure: CallFailure) -> None:
+        """Notes one more failure in a row, and stops the run where there seems to be no end."""
         if self._stopping:
             return
-        streak = self._streaks[job.request.role]
-        streak.grown(failure, job.node.item)
+        endpoint = call.binding.endpoint
+        streak = self._streaks[call.request.role]
+        streak.grown(failure, call.node.item)
         ceiling = self._lanes[endpoint.url].gate.limit.ceiling
         if streak.is_hopeless(self._options.give_up_after, ceiling):
             self._stop(stop_reasons.all_alike(endpoint, failure, streak), grace_s=STOP_GRACE_S)
@@ -547,10 +604,6 @@ class Scheduler:
         for task in self._tasks:
             task.cancel()
 
-    def _pump_all(self) -> None:
-        for lane in self._lanes.values():
-            self._pump(lane)
-
     def _count_money_spent(self) -> None:
         """Counts what earlier starts on this folder have spent: the budget is the run's."""
         if self._budget.max_usd is None or self._journal is None:
@@ -563,45 +616,3 @@ class Scheduler:
         while self._cache is not None:
             await asyncio.sleep(FLUSH_EVERY_S)
             await asyncio.to_thread(self._cache.flush)
-
-
-def _row(
-    node: Node,
-    request: Request,
-    key: str,
-    answer: Answer,
-    *,
-    cached: bool = False,
-    tries: int = 1,
-) -> CallRow:
-    return CallRow(
-        item=node.item,
-        repeat=node.repeat,
-        purpose=request.purpose,
-        probe=request.probe,
-        ask=request.ask,
-        key=key,
-        role=request.role,
-        reply=answer if isinstance(answer, Reply) else None,
-        failure=answer if isinstance(answer, CallFailure) else None,
-        cached=cached,
-        tries=tries,
-        at=now(),
-    )
-
-
-def _is_unreadable(result: Any) -> bool:
-    """Whether a flow ended with a judgement that could not be read."""
-    if isinstance(result, Outcome):
-        return any(map(_is_unreadable, result.verdicts))
-    if isinstance(result, list | tuple):
-        return any(map(_is_unreadable, result))
-    return str(getattr(result, "reason", None) or "").startswith("unreadable")
-
-
-def _may_be_cached(job: Job, reply: Reply) -> bool:
-    """A reply that a limit cut is kept only when that limit was sent, hence is in the key."""
-    if reply.finish_reason != "length":
-        return True
-    params = {**job.binding.params, **job.request.params}
-    return bool(params.get("max_tokens") or params.get("max_completion_tokens"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from snellen import tokens
 from snellen.endpoints.bind import Binding
+from snellen.endpoints.failures import one_line
 from snellen.engine.counters import Counters
 from snellen.engine.job import Batch, Display, Ended, Job, Sink, Work, drive
 from snellen.engine.journal import AppendFile, Journal, now, read_rows
 from snellen.engine.queues import Gates
+from snellen.engine.renewal import unreadable_calls
 from snellen.engine.scheduler import DriveOptions
 from snellen.engine.signals import interruptible
 from snellen.errors import RunFolderError, SnellenError
@@ -55,7 +57,8 @@ class Plan:
     `replies_from` names the run whose replies are judged again, and `image_preparation` what its
     pictures went through; both are empty otherwise. `judge_check` is what is known of the judge;
     with a `panel` there are several, each with a binding of its own. `notices` are told at the end.
-    `systems` are system messages of the user's, by role.
+    `systems` are system messages of the user's, by role. `keep_unreadable` leaves verdicts that
+    could not be read as they are, where a second start would ask for them again.
     """
 
     benchmark: Benchmark
@@ -75,6 +78,7 @@ class Plan:
     image_preparation: str = ""
     judge_check: JudgeCheck | None = None
     panel: Panel | None = None
+    keep_unreadable: bool = False
     notices: tuple[str, ...] = ()
     systems: Mapping[str, Template] = field(default_factory=dict)
 
@@ -311,7 +315,10 @@ def _harmless(stored: RunSpec, wanted: RunSpec) -> Iterator[str]:
 
 
 async def execute_together(
-    plans: Sequence[Plan], *, progress: Sequence[Display] | None = None
+    plans: Sequence[Plan],
+    *,
+    progress: Sequence[Display] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> list[Finished]:
     """Runs plans side by side, in their order; runs at one URL share its limits.
 
@@ -320,7 +327,7 @@ async def execute_together(
     """
     gates: Gates = {}
     runs = [
-        execute(plan, progress=progress[k] if progress else None, gates=gates)
+        execute(plan, progress=progress[k] if progress else None, tell=tell, gates=gates)
         for k, plan in enumerate(plans)
     ]
     ended = await asyncio.gather(*runs, return_exceptions=True)
@@ -331,11 +338,16 @@ async def execute_together(
 
 
 async def execute(
-    plan: Plan, *, progress: Display | None = None, gates: Gates | None = None
+    plan: Plan,
+    *,
+    progress: Display | None = None,
+    tell: Callable[[str], None] | None = None,
+    gates: Gates | None = None,
 ) -> Finished:
     """Runs a plan to its end and writes the folder of the contract; on the same folder, resumes.
 
-    Runs that share `gates` share the limits of each URL.
+    `tell` takes notices while the run is under way; without it they come with the end. Runs that
+    share `gates` share the limits of each URL.
 
     Raises:
         RunFolderError: the folder is in use, cannot be written, or holds another run.
@@ -352,8 +364,15 @@ async def execute(
             _write_items(plan.benchmark.items, plan.out / "items.jsonl")
             projector = Projector(plan.out)
         notices += unmatched + _letter_notices(plan.benchmark.items)
-        notices += _torn_notices(journal.torn + projector.torn)
-        job = replace(job_of(plan), sinks=projector.sinks, progress=progress, gates=gates)
+        notices += _torn_notices(projector.torn)
+        said = _renew_unreadable(plan, journal, projector)
+        if said and tell is not None:
+            tell(said)
+        elif said:
+            notices += (said,)
+        job = replace(
+            job_of(plan), sinks=projector.sinks, progress=progress, tell=tell, gates=gates
+        )
         with interruptible(lambda: None):  # from here on a signal must not cost the summary
             try:
                 ended = await drive(job, journal=journal, counters=projector.counters)
@@ -366,6 +385,23 @@ async def execute(
 def job_of(plan: Plan) -> Job:
     """The calls of a plan as a job, without anybody who takes its rows."""
     return Job(plan.bindings, phases(plan), plan.out, cache=plan.cache, options=plan.drive)
+
+
+def _renew_unreadable(plan: Plan, journal: Journal, projector: Projector) -> str:
+    """Lets go of stored replies that could not be read; how many, and the first of them."""
+    if plan.keep_unreadable or not journal.n_stored:
+        return ""
+    stored = {row.address: row for row in journal.stored()}
+    places = {(row.item, row.repeat) for row in stored.values() if row.ask}
+    places |= {(v.id, v.repeat) for v in projector.verdicts.values() if v.is_unreadable}
+    found = unreadable_calls((w for w in work(plan) if w[:2] in places), stored) if places else None
+    if found is None or not found.n_rows:
+        return ""
+    journal.renew(found.addresses)
+    return (
+        f"{found.n_rows} judgements could not be read and are asked for again "
+        f"(--keep-unreadable leaves them); the first was: {one_line(found.first)!r}"
+    )
 
 
 def _letter_notices(items: Sequence[Item]) -> tuple[str, ...]:
