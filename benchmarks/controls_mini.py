@@ -13,7 +13,8 @@ from pathlib import Path
 import snellen
 from snellen.readers.mini import bundled_replies
 from snellen.readers.replies import load_replies
-from snellen.studies.controls import Controlled, controls_table
+from snellen.studies.controls import Controlled
+from snellen.tables.studies import controls_table
 from snellen.tables.writers import to_markdown
 
 PAGE = Path(__file__).parents[1] / "docs/concepts/controls.md"

@@ -24,9 +24,11 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # 3 drive: calls, runs, and the files of other tools
     ("engine", "runs", "interchange", "construction"),
     # 4 questions asked of finished runs
-    ("tables", "comparisons", "judges", "studies"),
+    ("comparisons", "judges", "studies"),
     # 5 show
-    ("figures", "report", "web", "testing", "api", "cli", "__init__", "__main__"),
+    (
+        "tables", "figures", "report", "web", "testing", "api", "cli", "__init__", "__main__",
+    ),
 )  # fmt: skip
 # Only the root of the package knows names of all floors, and imports them when they are used.
 PURE = {"numpy", "msgspec"}

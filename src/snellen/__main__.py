@@ -85,7 +85,7 @@ def forget_output() -> None:
 
 def complain(error: SnellenError) -> None:
     """Prints an expected failure to stderr."""
-    from snellen.cli.printing import legible
+    from snellen.tables.screen import legible
 
     with contextlib.suppress(OSError):
         click.echo(f"error: {legible(error.message)}", err=True)

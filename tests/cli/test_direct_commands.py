@@ -16,6 +16,7 @@ from snellen.readers.statistics import info
 from snellen.replies import parse_verdict
 from snellen.replies.official import NO_MARKERS, official_verdict
 from snellen.tables.boards import main_table
+from snellen.tables.writers import texts
 
 URIS = [data_uri(png((k * 40, 10, 10), (40 + k, 30))) for k in range(3)]
 OCR, COUNT = "ocr_error", "visual_counting_error"
@@ -81,8 +82,8 @@ class TestTables:
     def test_the_report_has_a_board_of_controls(self, world):
         """Runs of one name keep their own numbers, whether controls or not."""
         runs = [snellen.load_run(world / name) for name in ("control", "real")]
-        assert [row[1] for row in main_table(runs).rows] == ["83.3", "50.0"]
-        assert [row[1] for row in main_table(runs[:1]).rows] == ["50.0"]
+        assert [row[1] for row in texts(main_table(runs))] == ["83.3", "50.0"]
+        assert [row[1] for row in texts(main_table(runs[:1]))] == ["50.0"]
 
     def test_a_breakdown_counts_items_not_repeats(self, world):
         """Two questions on text, asked twice each, are two items and four probes."""

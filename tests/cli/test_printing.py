@@ -14,11 +14,27 @@ from select import select
 
 import pytest
 
-from snellen.cli.printing import cells_of, print_table
-from snellen.tables.table import Table
+from snellen.cli.printing import print_table
+from snellen.tables.screen import cells_of
+from snellen.tables.table import Column, Format, Number, Share, Table, plain
+from snellen.tables.writers import texts
 
-NAMES = ("Model", "Overall %", "Effective %", "Mean dens. ‰", "Tokens/image", "Scored")
-ROW = ("thorough", "74.4 [70.7, 78.0]", "86.0 [79.2, 90.8]", "3.09 [2.84, 3.27]", "241", "199/199")
+NAMES = (
+    Column("Model"),
+    Column("Overall", Format("%", 1)),
+    Column("Effective", Format("%", 1)),
+    Column("Mean dens.", Format("‰", 2)),
+    Column("Tokens/image", Format("tokens", 0)),
+    Column("Scored"),
+)
+ROW = (
+    "thorough",
+    Number(0.744, (0.707, 0.78)),
+    Number(0.86, (0.792, 0.908)),
+    Number(3.09, (2.84, 3.27)),
+    241.0,
+    Share(199, 199),
+)
 TEXT = "a caption of many words that no terminal of sixty columns can hold in a single line"
 
 
@@ -52,8 +68,10 @@ def test_no_number_and_no_name_of_a_column_is_cut(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What does not fit side by side comes in parts, each with the name of the row."""
-    text = seen(Table("A board", NAMES, (ROW,), ("a note",)), width, monkeypatch)
-    for whole in (*NAMES, *(part for cell in ROW for part in cell.split(" ", 1))):
+    table = Table("A board", NAMES, (ROW,), ("a note",))
+    text = seen(table, width, monkeypatch)
+    parts = (part for cell in texts(table)[0] for part in cell.split(" ", 1))
+    for whole in (*table.headings, *parts):
         assert whole in text
     assert all(len(line) <= width for line in text.splitlines())
     assert text.count("A board") == 1
@@ -62,7 +80,7 @@ def test_no_number_and_no_name_of_a_column_is_cut(
 
 def test_long_texts_are_folded_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column of sentences takes several lines."""
-    text = seen(Table("", ("Item", "Said", "n"), (("a", TEXT, "3"),)), 60, monkeypatch)
+    text = seen(Table("", plain("Item", "Said", "n"), (("a", TEXT, 3),)), 60, monkeypatch)
     words = re.sub(r"[\s─]+", " ", text)
     assert all(word in words for word in TEXT.split())
     assert max(map(len, text.splitlines())) <= 60
@@ -70,8 +88,9 @@ def test_long_texts_are_folded_and_nothing_is_lost(monkeypatch: pytest.MonkeyPat
 
 def test_wide_characters_stand_in_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """An East Asian character takes two cells, a combining one none."""
-    rows = (("猫と犬", "1.0"), ("cafe\u0301", "22.0"))
-    lines = seen(Table("", ("Model", "Score %"), rows), 80, monkeypatch).splitlines()
+    rows = (("猫と犬", 0.01), ("cafe\u0301", 0.22))
+    columns = (Column("Model"), Column("Score", Format("%", 1)))
+    lines = seen(Table("", columns, rows), 80, monkeypatch).splitlines()
     assert lines[-3:-1] == ["  猫と犬       1.0", "  cafe\u0301        22.0"]
 
 
@@ -92,7 +111,7 @@ def test_a_name_does_nothing_to_the_terminal(
     name: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control characters of names, titles and notes are shown, and their columns stand in line."""
-    table = Table(name, (name, "n"), ((name, "1"), ("another", "2")), (name,))
+    table = Table(name, plain(name, "n"), ((name, 1), ("another", 2)), (name,))
     title, _, head, _, row, other, _, note, *_ = seen(table, 80, monkeypatch).split("\n")
     assert (title, note) == (shown, f"  {shown}")
     assert head.split("   ")[0].strip() == row.split("   ")[0].strip() == shown
@@ -112,7 +131,7 @@ def test_full_width_letters_take_two_cells() -> None:
 
 def test_a_column_that_is_folded_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
     """However narrow the terminal, eight characters of it stand side by side."""
-    text = seen(Table("", ("Item", "Said"), (("a" * 30, "b" * 30),)), 20, monkeypatch)
+    text = seen(Table("", plain("Item", "Said"), (("a" * 30, "b" * 30),)), 20, monkeypatch)
     assert "a" * 8 in text
     assert "b" * 8 in text
 

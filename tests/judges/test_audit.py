@@ -17,7 +17,7 @@ from tests.worlds.judged_world import World, boolean_world, reading_world
 
 import snellen
 from snellen.cli import cli
-from snellen.cli.audit import audit_table, notices
+from snellen.cli.audit import notices
 from snellen.errors import DataError, UsageError
 from snellen.judges.audit import (
     AuditRow,
@@ -30,6 +30,8 @@ from snellen.judges.audit import (
 from snellen.judges.second_judge import fill_with_judge
 from snellen.runs.folder import Run
 from snellen.runs.request import RunRequest
+from snellen.tables.judges import audit_table
+from snellen.tables.writers import texts
 
 HARSH = np.array([[0.7, 0.02, 0.28], [0.0, 0.9, 0.1], [0.02, 0.02, 0.96]])
 
@@ -173,7 +175,7 @@ def test_one_audited_verdict_has_no_interval() -> None:
     world = boolean_world(images=5)
     [row] = sample_audit(world.run, 1)
     shown = audit_table(world.run, evaluate_audit(world.run, [replace(row, truth=not row.verdict)]))
-    corrected = shown.rows[0][2]
+    corrected = texts(shown)[0][2]
     assert 0.0 <= float(corrected) <= 100.0
 
 
@@ -211,7 +213,7 @@ def test_a_stronger_judge_fills_the_sample(tmp_path: Path) -> None:
     assert [row.truth for row in filled] == ["B"] * len(rows)
     assert len(asked) == len(rows)
     table = audit_table(run, evaluate_audit(run, filled))
-    assert table.rows[0][0] == "Overall %"
+    assert texts(table)[0][0] == "Overall %"
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ import pytest
 
 from snellen.errors import DataError, UsageError
 from snellen.judges.check_runs import CheckWish, check_judge
-from snellen.judges.check_tables import check_tables
 from snellen.judges.material import Known, Material, material
 from snellen.keys import rng_for
 from snellen.readers import LoadOptions, load_benchmark
@@ -19,6 +18,7 @@ from snellen.readers.mini import MINI
 from snellen.records import ProtocolName
 from snellen.runs.judge_errors import JudgeCheck, ProtocolCheck, read_check
 from snellen.runs.request import RunRequest
+from snellen.tables.judges import check_tables
 from snellen.templates import bundled
 
 

@@ -12,14 +12,9 @@ from tests.worlds.rubric_world import SCENES, assessment, judge, listed, write_w
 import snellen
 from snellen.cli import cli
 from snellen.errors import ComparisonError, UsageError
-from snellen.judges.reliability import (
-    abstentions_table,
-    can_compare,
-    compare_orders,
-    pairs_table,
-    scores_table,
-    study_judges,
-)
+from snellen.judges.reliability import can_compare, compare_orders, study_judges
+from snellen.tables.judges import abstentions_table, pairs_table, scores_table
+from snellen.tables.writers import texts
 
 CAPTIONS = {"a": "Two cups.", "b": "Nothing much."}
 
@@ -140,7 +135,7 @@ def test_one_judge_is_not_enough(data, tmp_path, pair):
     """One judge, or judges that share no model, cannot be compared."""
     assert can_compare(pair)
     assert not can_compare(pair[:1])
-    with pytest.raises(UsageError, match="1 judge,"):
+    with pytest.raises(UsageError, match="found 1 of the 2 judges"):
         study_judges(pair[:1])
     other = read(data, tmp_path / "n", careful, model="n")
     with pytest.raises(UsageError, match="0 models"):
@@ -187,13 +182,13 @@ def test_level_models_share_their_rank_and_lower_may_be_better(pair):
     study = study_judges(pair)
     scores = {"x": {"m": 0.5, "n": 0.5, "o": 0.2}, "y": {"m": math.nan, "n": 0.1, "o": 0.2}}
     made = replace(study, judges=("x", "y"), models=("m", "n", "o"), scores=scores)
-    assert scores_table(made).rows == (
-        ("m", "50.00 (#1)", "-"),
-        ("n", "50.00 (#1)", "10.00 (#2)"),
-        ("o", "20.00 (#3)", "20.00 (#1)"),
-    )
+    assert texts(scores_table(made)) == [
+        ("m", "50.00", "1", "-", "-"),
+        ("n", "50.00", "1", "10.00", "2"),
+        ("o", "20.00", "3", "20.00", "1"),
+    ]
     lower = scores_table(replace(made, lower_is_better=True))
-    assert lower.rows[0] == ("o", "20.00 (#1)", "20.00 (#2)")
+    assert texts(lower)[0] == ("o", "20.00", "1", "20.00", "2")
     assert not study.lower_is_better
     assert study_judges(pair, metric="uncertain_ratio").lower_is_better
 
@@ -256,7 +251,7 @@ def test_the_command(pair):
     shown = CliRunner().invoke(cli, ["judges", *paths])
     assert shown.exit_code == 0
     assert "always_b / careful" in shown.output
-    assert "50.0+0.0" in shown.output
+    assert "always_b: abstains %" in shown.output
     told = json.loads(CliRunner().invoke(cli, ["judges", *paths, "--json"]).output)
     assert told["pairs"][0]["agreement"]["raw"] == 0.5
 
@@ -264,7 +259,7 @@ def test_the_command(pair):
 def test_tables_hold_all(pair):
     """The tables hold one row a model, one a pair of judges, and one a label."""
     study = study_judges(pair)
-    assert scores_table(study).rows == (("m", "75.00 (#1)", "25.00 (#1)"),)
-    [row] = pairs_table(study).rows
+    assert texts(scores_table(study)) == [("m", "75.00", "1", "25.00", "1")]
+    [row] = texts(pairs_table(study))
     assert row[2:4] == ("-", "-"), "one model has no order"
     assert [row[0] for row in abstentions_table(study).rows] == ["all", "Action", "Count"]

@@ -26,6 +26,7 @@ from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
 from snellen.runs.votes import panel_votes
 from snellen.tables.panel import panel_tables
+from snellen.tables.writers import texts
 
 LETTERS = ("one", "two", "three", "four")
 READING = Item("i", (), (Probe("q", "Which?", "A", LETTERS), Probe("r", "Where?", "B", LETTERS)))
@@ -220,7 +221,7 @@ def test_a_run_before_a_panel_names_its_members_and_resumes(tmp_path: Path) -> N
     assert len(rows) == run.summary.counts.probes
     assert run.summary.extra["panel"]["disagreement"]["share"] == 1.0
     assert set(run.summary.extra["panel"]["by"]) >= {"category"}
-    assert panel_tables(run)[0].rows[2] == ("third", str(len(scored)), "0.0")
+    assert texts(panel_tables(run)[0])[2] == ("third", str(len(scored)), "0.0")
     assert calls == len(scored)
     again()
     assert calls == len(scored)

@@ -30,6 +30,7 @@ from snellen.protocols.rubric import RubricOptions, audit_item
 from snellen.records import CallFailure, Image, Item, Probe, Reply, RubricTask, Verdict
 from snellen.report.page import sections_of, tables_of
 from snellen.tables.runs import breakdown
+from snellen.tables.writers import texts
 
 
 def make_item(must=2, easy=2, name="i", category="Natural Scene"):
@@ -447,7 +448,7 @@ def test_proposers_are_a_breakdown(tmp_path):
     [section] = sections_of([run], with_charts=False)
     table = tables_of(section)["by-proposer"]
     assert table.title == "Atomic % by proposer"
-    assert table.rows[0][1].startswith("100.0")
+    assert texts(table)[0][1].startswith("100.0")
 
 
 @pytest.fixture(scope="module")
@@ -498,7 +499,7 @@ class TestNothingScored:
 
     def test_a_lost_domain_is_shown_as_a_dash(self, lost):
         """For people a domain of which nothing was scored has no number."""
-        shown = {row[0]: row[1:] for row in breakdown(lost, "category").rows}
+        shown = {row[0]: row[1:] for row in texts(breakdown(lost, "category"))}
         assert (shown[SCREENS][0], shown[NATURAL][0]) == ("-", "50.0")
         [series] = series_of([lost], "category", "score")
         assert list(series.values) == [NATURAL]

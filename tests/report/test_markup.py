@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from tests.worlds.report_runs import HOSTILE
 
 from snellen.report.markup import Html, element, json_element, source_hash, table_element, text
-from snellen.tables.table import Table
+from snellen.tables.table import Column, Format, Label, Number, Share, Table, plain
 
 
 class Tags(HTMLParser):
@@ -55,15 +55,15 @@ def test_source_hash_is_what_browsers_compute() -> None:
 
 def test_cells_split_into_value_interval_and_counts() -> None:
     """The value stands large; interval and scored of all probes stand small, unbroken."""
-    table = Table("t", ("Model", "X"), (("m", "-3.5 [-6.0, 1.2] 24/25"),))
-    page = table_element(table)
+    cell = Number(-3.5, (-6.0, 1.2), Share(24, 25), Format(digits=1))
+    page = table_element(Table("t", plain("Model", "X"), (("m", cell),)))
     assert '<span class="value">\u22123.5</span>' in page
     assert "<small><span>[\u22126.0, 1.2]</span> <span>24/25</span></small>" in page
 
 
 def test_dates_and_words_stay_as_they_are() -> None:
     """A date is no number with minus signs, a missing value is a dash."""
-    table = Table("t", ("M", "When", "V"), (("m", "2026-11-30T01:02:03Z", "-"),))
+    table = Table("t", plain("M", "When", "V"), (("m", "2026-11-30T01:02:03Z", None),))
     page = table_element(table)
     assert "2026-11-30T01:02:03Z" in page
     assert '<span class="value">\u2013</span>' in page
@@ -71,26 +71,28 @@ def test_dates_and_words_stay_as_they_are() -> None:
 
 def test_marks_of_the_best_three_are_classes() -> None:
     """First, second and third are told by a class that the style sheet draws."""
-    rows = (("a", "3"), ("b", "2"), ("c", "1"), ("d", "0"))
-    table = Table("t", ("Model", "X"), rows, marks=((0, 1), (0, 2), (0, 3), (0, 0)))
+    rows = (("a", 3), ("b", 2), ("c", 1), ("d", 0))
+    table = Table("t", (Column("Model"), Column("X", better=1)), rows, marked=True)
     classes = re.findall(r'<td class="([^"]*)"', table_element(table))
     assert classes == ["number first", "number second", "number third", "number"]
 
 
-def test_each_low_fidelity_number_has_a_badge() -> None:
-    """Numbers of a marked row or column carry a badge; counts, names and other rows do not."""
-    rows = (("m (low fidelity)", "0.5 [0.1, 0.9]", "0.7", "9/9"), ("n", "0.4", "-", "9/9"))
-    table = Table("t", ("Model", "X", "Y", "Scored"), rows)
-    page = table_element(table, low=frozenset({"m (low fidelity)"}))
-    assert page.count('<abbr class="low"') == 2
-    assert page.count('class="badge low"') == 1
-    column = table_element(table, low=frozenset({"Y"}))
-    assert column.count('<abbr class="low"') == 1
+def test_low_fidelity_is_one_badge_a_table() -> None:
+    """A table of low-fidelity numbers alone has one badge; a mixed one has a badge at each name."""
+    low, high = Label("m", fidelity="low"), Label("n", fidelity="high")
+    columns = plain("Model", "X")
+    assert table_element(Table("t", columns, ((low, 0.5), (low, 0.4)))).count("badge low") == 1
+    mixed = table_element(Table("t", columns, ((low, 0.5), (high, 0.4))))
+    assert mixed.count("badge low") == 1
+    assert 'row">m <span class="badge low"' in mixed
+    whole = table_element(Table("t", columns, (("Overall %", 0.5),), fidelity="low"))
+    assert whole.count("badge low") == 1
+    assert "badge low" not in table_element(Table("t", columns, ((high, 0.5),)))
 
 
 def test_tables_scroll_by_keyboard() -> None:
     """The box around a table can be reached and has a name for screen readers."""
-    page = table_element(Table("Scores & more", ("Model",), (("m",),)))
+    page = table_element(Table("Scores & more", plain("Model"), (("m",),)))
     assert 'tabindex="0" role="region" aria-label="Scores &amp; more"' in page
 
 

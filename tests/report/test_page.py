@@ -19,8 +19,8 @@ from snellen.report.markup import source_hash
 from snellen.report.page import ReportOptions, bundled_regions, report, sections_of, write_report
 from snellen.runs.folder import Run
 from snellen.runs.naming import named_apart
-from snellen.runs.summary import summarise
-from snellen.tables.runs import label_of, leaderboard, summary_of
+from snellen.runs.summary import summarise, summary_of
+from snellen.tables.runs import label_of, leaderboard
 
 
 class Page(HTMLParser):
@@ -137,14 +137,15 @@ def test_unknown_cost_is_unknown_and_roles_are_apart(tmp_path: Path) -> None:
     assert ">77<" in page
 
 
-def test_low_fidelity_is_marked_on_every_number(tmp_path: Path) -> None:
-    """Each number with an interval of a run under the embedded judge carries the badge."""
+def test_low_fidelity_is_marked_on_every_table_of_numbers(tmp_path: Path) -> None:
+    """Each table that has a number with an interval carries one badge, and no number does."""
     page = page_of(reading_run(tmp_path, fidelity="low"))
     assert 'class="warning low"' in page
-    cells = re.findall(r"<td[^>]*>(?:(?!</td>).)*<small>.*?</td>", page)
-    assert len(cells) > 10
-    assert all('<abbr class="low"' in cell for cell in cells)
-    assert '<abbr class="low"' not in page_of(reading_run(tmp_path))
+    tables = re.findall(r"<table>.*?</table></div>(?:<p class=\"note\">.*?</p>)?", page)
+    measured = [table for table in tables if "<small><span>[" in table]
+    assert len(measured) > 3
+    assert all(table.count('class="badge low"') == 1 for table in measured)
+    assert 'class="badge low"' not in page_of(reading_run(tmp_path))
 
 
 def test_an_unfinished_run_says_so(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from tests.worlds.judged_world import World, boolean_world, reading_world
 
-from snellen.judges.check_tables import sensitivity_table
 from snellen.records import ModelRecord, Verdict
+from snellen.records import Verdict
 from snellen.runs.folder import Run
 from snellen.runs.judge_errors import Confusion, JudgeCheck, ProtocolCheck
 from snellen.runs.sensitivity import attachment, ranges_of
 from snellen.runs.summary import summarise
+from snellen.tables.judges import sensitivity_table
 
 READING_ERRORS = np.array([[0.75, 0.05, 0.2], [0.0, 0.9, 0.1], [0.05, 0.05, 0.9]])
 BOOLEAN_ERRORS = np.array([[0.9, 0.1], [0.3, 0.7]])
@@ -160,6 +161,6 @@ def test_the_table_calls_the_range_no_corrected_score() -> None:
     run = attached(boolean_world("direct").run, check_of(BOOLEAN_ERRORS, "direct"))
     table = sensitivity_table(replace(run, summary=summarise(run, status="complete")))
     assert table is not None
-    assert table.columns == ("Metric", "As judged", "Could be")
+    assert table.headings == ("Metric", "As judged", "Lowest", "Highest")
     assert "not a corrected score" in table.notes[0]
     assert "from no error at all" in table.notes[0]

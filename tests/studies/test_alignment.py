@@ -13,7 +13,6 @@ from tests.worlds.rubric_world import SCENES, judge, write_world
 import snellen
 from snellen.cli import cli
 from snellen.errors import ComparisonError, DataError, UsageError
-from snellen.judges.check_tables import position_table
 from snellen.runs.folder import load_run
 from snellen.runs.judge_errors import Position, Rate
 from snellen.studies.alignment import (
@@ -21,13 +20,15 @@ from snellen.studies.alignment import (
     Alignment,
     align_runs,
     align_scores,
-    alignment_table,
     correlate,
     golden_pairs,
     match_names,
     overlap_scores,
     read_ratings,
 )
+from snellen.tables.judges import position_table
+from snellen.tables.studies import alignment_table
+from snellen.tables.writers import texts
 
 # Three captioners of the first three pictures: all said, half of it, and nearly nothing.
 SAID = {
@@ -87,7 +88,7 @@ def test_no_p_value_is_written_as_zero():
     row = align_scores("score", scores, {m: v + v % 2 for m, v in scores.items()})
     assert 0.0 < row.pearson.p < 0.0005
     told = alignment_table(Alignment("b", scores, {"score": scores}, (row,)))
-    assert told.rows[0][1].endswith("p<0.001")
+    assert texts(told)[0][2] == "<0.001"
     place = dict.fromkeys("ABCD", 25)
     checked = position_table(Position({"A": 100, "B": 0, "C": 0, "D": 0}, place, 1e-9, Rate(1, 4)))
     assert "even choice over the places: p < 0.001" in checked.notes
@@ -108,7 +109,7 @@ def test_all_metrics_are_aligned(runs):
     assert [row.metric for row in found.rows] == list(runs[0].summary.metrics)
     by_name = {row.metric: row for row in found.rows}
     assert by_name["score"].spearman.value == pytest.approx(1.0)
-    titles = [cells[0] for cells in alignment_table(found).rows]
+    titles = [cells[0] for cells in texts(alignment_table(found))]
     assert "Score (gated)" in titles
     assert "Score without the gate" in titles
 

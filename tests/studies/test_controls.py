@@ -23,7 +23,9 @@ from snellen.runs.folder import Run, load_run
 from snellen.runs.plan import GivenReplies, plan_for
 from snellen.runs.request import RunRequest
 from snellen.runs.run import execute
-from snellen.studies.controls import Controlled, controls_table, find_controlled, leaks, leaks_table
+from snellen.studies.controls import Controlled, find_controlled, leaks
+from snellen.tables.studies import controls_table, leaks_table
+from snellen.tables.writers import texts
 
 COLOURS = ("red", "green", "blue", "black")
 Messages = list[dict[str, Any]]
@@ -164,14 +166,14 @@ def test_the_table_sets_the_controls_beside_the_real_score(folder: str, tmp_path
     """Real 100%, blind 5 of 8, swapped 4 of 8; what is left without leaks is the colours' score."""
     case = three_runs(folder, tmp_path)
     table = controls_table(case)
-    shown = {row[0].split(":")[0]: row[1:4] for row in table.rows}
+    shown = {row[0].split(":")[0]: row[1:4] for row in texts(table)}
     assert shown["its own caption"] == ("100.0", "100.0", "100.0")
     assert shown["blind"] == ("62.5", "62.5", "100.0")
     assert shown["swapped"] == ("50.0", "50.0", "100.0")
     assert shown["its own, no-leak questions"] == ("100.0", "100.0", "100.0")
-    assert table.rows[-1][-1] == "3"
+    assert table.rows[-1][-1] == 3
     assert any("guessing alone would flag 2" in note for note in table.notes)
-    assert any("swapped above blind: -12.5" in note for note in table.notes)
+    assert any("swapped minus blind: -12.5" in note for note in table.notes)
     assert any("several --option-order" in note for note in table.notes)
 
 

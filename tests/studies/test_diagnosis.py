@@ -13,17 +13,10 @@ import snellen
 from snellen.errors import ComparisonError
 from snellen.runs.folder import Run
 from snellen.runs.spec import Value
-from snellen.studies.diagnosis import (
-    diagnose,
-    difficulties,
-    doubtful_questions,
-    doubtful_table,
-    patterns,
-    patterns_table,
-    silence_table,
-    silent_labels,
-)
+from snellen.studies.diagnosis import difficulties, doubtful_questions, patterns, silent_labels
 from snellen.studies.published import published_models
+from snellen.tables.studies import diagnose, doubtful_table, patterns_table, silence_table
+from snellen.tables.writers import texts
 
 CATEGORIES = ("Count", "Count", "Action", "Action")
 
@@ -117,7 +110,7 @@ def test_silent_regions_and_categories_are_listed(folder: str, tmp_path: Path) -
     run = run_that_says(folder, tmp_path / "m", "ABEE")
     assert silent_labels(run, "region_id") == {"stuff": 2}
     assert silent_labels(run, "category") == {"Action": 2}
-    [row] = silence_table([run]).rows
+    [row] = texts(silence_table([run]))
     assert row[1:] == ("1/2", "0/1", "1/1", "Action", "stuff")
 
 
@@ -149,7 +142,7 @@ def test_a_diagnosis_holds_all_tables(folder: str, tmp_path: Path) -> None:
     titles = [table.title for table in diagnose(runs)]
     assert titles == [
         "Response patterns",
-        "What the captions never speak of",
+        "Regions that the captions never mention",
         "m1 by nature",
         "m1 by area",
         "m2 by nature",

@@ -86,8 +86,8 @@ def test_the_command_prints_the_curve(tmp_path: Path, capsys: pytest.CaptureFixt
     words += ["--share", "100", "--out", str(tmp_path / "cut"), "--quiet", "--json"]
     assert not cli.main(words, standalone_mode=False)
     table = json.loads(capsys.readouterr().out)
-    assert [row[0] for row in table["rows"]] == ["50%", "100%"]
-    tokens = [float(row[1].split()[0]) for row in table["rows"]]
+    assert [row[0] for row in table["rows"]] == [0.5, 1.0]
+    tokens = [row[1]["value"] for row in table["rows"]]
     assert tokens[0] < tokens[1]
     half = load_run(tmp_path / "cut" / "50")
     assert half.replies["a", 0].reply == "A table."

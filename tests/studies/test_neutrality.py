@@ -11,7 +11,9 @@ from tests.worlds.benchmark_files import reading_folder
 
 import snellen
 from snellen.runs.folder import Run
-from snellen.studies.neutrality import Cells, family_advantage, neutrality_table
+from snellen.studies.neutrality import Cells, family_advantage
+from snellen.tables.studies import neutrality_table
+from snellen.tables.writers import texts
 
 OWN = np.array([[True, False], [False, True], [False, False]])
 
@@ -92,9 +94,9 @@ def test_the_table_marks_a_models_own_questions(tmp_path: Path) -> None:
     )
     table = neutrality_table([named(run, "one", "G1"), named(run, "two", "other")])
     assert table is not None
-    assert table.columns[2:4] == ("by g1, %", "by g2, %")
-    assert table.rows[0][2].endswith("*")
-    assert not table.rows[1][2].endswith("*")
+    assert table.headings[2:4] == ("by g1 %", "by g2 %")
+    assert texts(table)[0][2].endswith("*")
+    assert not texts(table)[1][2].endswith("*")
     assert any("own-family advantage" in note for note in table.notes)
     plain = neutrality_table([named(run, "one", ""), named(run, "two", "")])
     assert plain is not None

@@ -1,4 +1,4 @@
-"""The provider's view and published rows, as tables and through `snellen show`."""
+"""Service and published rows, as tables and through `snellen show`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from snellen.cli import cli
 from snellen.errors import UsageError
 from snellen.records import ReplyRow, Usage
 from snellen.runs.folder import Run
-from snellen.studies.providers import is_refusal, provider_table, service_of
-from snellen.studies.published import published_models, published_table
+from snellen.studies.providers import is_refusal, service_of
+from snellen.studies.published import published_models
+from snellen.tables.studies import provider_table, published_table
+from snellen.tables.writers import texts
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_service_is_counted_from_replies(run: Run) -> None:
 
 def test_what_is_not_known_is_a_dash(run: Run) -> None:
     """Replies that were given have no latency, no tokens and no price."""
-    [row] = provider_table([with_service(run, [ReplyRow("a", "x")], None)]).rows
+    [row] = texts(provider_table([with_service(run, [ReplyRow("a", "x")], None)]))
     assert row[1:] == ("1", "-", "-", "-", "-", "-", "-", "0", "0", "0")
 
 
@@ -86,11 +88,11 @@ def test_published_rows_stand_beside_ones_own(run: Run) -> None:
     """Fourteen rows in order of the headline, each with its judge, and a warning."""
     table = published_table([as_benchmark(run, "capprobe")])
     assert len(table.rows) == 14
-    overall = [float(row[1]) for row in table.rows]
+    overall = [float(row[1]) for row in texts(table)]
     assert overall == sorted(overall, reverse=True)
-    own = next(row for row in table.rows if row[0] == "m (yours)")
+    own = next(row for row in texts(table) if row[0] == "m (yours)")
     assert own[-1] == run.spec.judge.name
-    assert {row[-1] for row in table.rows if row is not own} == {"Qwen3-32B"}
+    assert {row[-1] for row in texts(table) if row != own} == {"Qwen3-32B"}
     assert "depend on the judge" in table.notes[0]
 
 
@@ -116,7 +118,7 @@ def test_published_rows_are_printed_as_published(
 ) -> None:
     """Every digit of the paper stands in the table, none is rounded away."""
     table = published_table([as_benchmark(run, benchmark)])
-    assert row in table.rows
+    assert row in texts(table)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_nothing_is_published_of_an_unknown_benchmark() -> None:
 
 @pytest.mark.parametrize(
     ("flag", "title"),
-    [("--diagnose", "Response patterns"), ("--provider", "The provider's view")],
+    [("--diagnose", "Response patterns"), ("--provider", "Latency, tokens and cost of the model")],
 )
 def test_show_prints_what_is_asked_for(
     run: Run, flag: str, title: str, capsys: pytest.CaptureFixture[str]

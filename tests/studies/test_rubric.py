@@ -14,16 +14,19 @@ from snellen.cli import cli
 from snellen.errors import ComparisonError, UsageError
 from snellen.studies.rubric import (
     consistency,
-    coverage_table,
     gap_slope,
-    gates_table,
     length_bias,
     metric_points,
+    rubric_coverage,
+)
+from snellen.tables.rubric import (
+    coverage_table,
+    gates_table,
     models_table,
     proposers_table,
-    rubric_coverage,
     study_tables,
 )
+from snellen.tables.writers import texts
 
 WORDS = ("one", "two", "six", "ten", "red", "blue")
 SCENES = tuple(
@@ -175,8 +178,8 @@ def test_proposers(tmp_path):
         replies={"s0": "one two", "s1": "one six"},
     )  # fmt: skip
     table = proposers_table([run])
-    assert table.columns == ("Model", "Alpha-2", "Beta")
-    assert table.rows == (("alpha", "100.0*", "50.0"),)
+    assert table.headings == ("Model", "Alpha-2", "Beta")
+    assert texts(table) == [("alpha", "100.0 *", "50.0")]
 
 
 def test_tables(runs):
@@ -186,14 +189,14 @@ def test_tables(runs):
     assert [t.title for t in study_tables(runs[:1])] == titles[:2]
     assert len(coverage_table(rubric_coverage(runs, draws=2)).rows) == 4
     # The gate of picture k is open where more than k words are said.
-    low = next(row for row in gates_table(runs).rows if row[0] == "low")
+    low = next(row for row in texts(gates_table(runs)) if row[0] == "low")
     shut = sum(n <= k for k, n in enumerate(MODELS["low"]))
-    assert low[1] == f"{100 * shut / 6:.0f} / 100"
+    assert low[1:3] == (f"{100 * shut / 6:.0f}", "100")
 
 
 def test_models_that_are_all_alike_have_no_slope(runs):
     """Where nothing differs between models, what holds across them is unknown, and no `nan`."""
-    assert [row[1:3] for row in models_table([runs[0]] * 3).rows] == [("-", "-"), ("-", "-")]
+    assert [row[1] for row in texts(models_table([runs[0]] * 3))] == ["-", "-"]
 
 
 def test_the_command(runs):

@@ -9,40 +9,40 @@ import pytest
 from tests.worlds.compared_runs import bundled
 from tests.worlds.report_runs import reading_run, rubric_run
 
-from snellen.runs.summary import summarise
+from snellen.runs.summary import summarise, summary_of
 from snellen.tables import boards
-from snellen.tables.runs import breakdown, summary_of
-from snellen.tables.table import Table, with_interval
-from snellen.tables.writers import WRITERS, to_csv, to_latex, to_markdown
+from snellen.tables.runs import breakdown
+from snellen.tables.table import Table, measured, places, plain
+from snellen.tables.writers import WRITERS, texts, to_csv, to_latex, to_markdown
 
 
 def test_the_best_three_of_a_column_are_marked(tmp_path: Path) -> None:
     """Bold, underlined and italic go to the best three; lower is better for the uncertain share."""
     runs = [reading_run(tmp_path, f"m{n}", right=n) for n in (1, 2, 3, 4)]
     table = boards.main_table(runs)
-    names = [row[0] for row in table.rows]
+    names = [row[0] for row in texts(table)]
     assert names == ["m4", "m3", "m2", "m1"]
-    overall = table.columns.index("Overall %")
-    uncertain = table.columns.index("Uncertain %")
-    tokens = table.columns.index("Tokens/image")
-    assert [marks[overall] for marks in table.marks] == [1, 2, 3, 0]
-    assert [marks[uncertain] for marks in table.marks] == [1, 2, 3, 0]
-    assert [marks[tokens] for marks in table.marks] == [0, 0, 0, 0]
+    overall = table.headings.index("Overall %")
+    uncertain = table.headings.index("Uncertain %")
+    tokens = table.headings.index("Tokens/image")
+    assert [marks[overall] for marks in places(table)] == [1, 2, 3, 0]
+    assert [marks[uncertain] for marks in places(table)] == [1, 2, 3, 0]
+    assert [marks[tokens] for marks in places(table)] == [0, 0, 0, 0]
 
 
 def test_equal_numbers_share_a_place(tmp_path: Path) -> None:
-    """Two runs with the same written number have the same mark."""
+    """Two runs with the same value have the same mark."""
     runs = [reading_run(tmp_path, f"m{k}", right=n) for k, n in enumerate((4, 4, 2, 1))]
     table = boards.main_table(runs)
-    overall = table.columns.index("Overall %")
-    assert [marks[overall] for marks in table.marks] == [1, 1, 2, 3]
+    overall = table.headings.index("Overall %")
+    assert [marks[overall] for marks in places(table)] == [1, 1, 2, 3]
 
 
 def test_two_runs_have_one_mark_a_column(tmp_path: Path) -> None:
     """Where only two are compared the second is not marked as good."""
     table = boards.main_table([reading_run(tmp_path, "a"), reading_run(tmp_path, "b", right=1)])
-    overall = table.columns.index("Overall %")
-    assert [marks[overall] for marks in table.marks] == [1, 0]
+    overall = table.headings.index("Overall %")
+    assert [marks[overall] for marks in places(table)] == [1, 0]
 
 
 def test_marks_are_written_in_markdown_and_latex(tmp_path: Path) -> None:
@@ -50,13 +50,13 @@ def test_marks_are_written_in_markdown_and_latex(tmp_path: Path) -> None:
     runs = [reading_run(tmp_path, f"m{n}", right=n) for n in (1, 2, 3, 4)]
     table = boards.main_table(runs)
     markdown, latex = to_markdown(table), to_latex(table)
-    assert "| m4 | **75.0** |" in markdown
-    assert "| m3 | <ins>58.3</ins> |" in markdown
-    assert "| m2 | *41.7* |" in markdown
-    assert r"m4 & \textbf{75.0} &" in latex
-    assert r"m3 & \underline{58.3} &" in latex
-    assert r"m2 & \textit{41.7} &" in latex
-    assert "m4,75.0," in to_csv(table)
+    assert "| m4 | **78.26 (75.00 to 79.17)** |" in markdown
+    assert "| m3 | <ins>60.87 (58.33 to 62.50)</ins> |" in markdown
+    assert "| m2 | *43.48 (41.67 to 45.83)* |" in markdown
+    assert r"m4 & \textbf{78.26 (75.00 to 79.17)} &" in latex
+    assert r"m3 & \underline{60.87 (58.33 to 62.50)} &" in latex
+    assert r"m2 & \textit{43.48 (41.67 to 45.83)} &" in latex
+    assert "m4,0.782608695652174,0.75,0.7916666666666666," in to_csv(table)
 
 
 def test_foreign_names_are_no_markup_in_any_format(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_foreign_names_are_no_markup_in_any_format(tmp_path: Path) -> None:
 )
 def test_signs_of_markup_are_escaped(name: str, markdown: str, latex: str) -> None:
     """Signs that Markdown, LaTeX or its line end before a row would take for their own are text."""
-    table = Table("t", ("Model", "p"), ((name, "1"),))
+    table = Table("t", plain("Model", "p"), ((name, "1"),))
     assert f"| {markdown} | 1 |" in to_markdown(table)
     assert f"\n{latex} & 1 " in to_latex(table)
 
@@ -90,11 +90,11 @@ def test_breakdowns_across_models_count_what_is_scored(tmp_path: Path) -> None:
     """Each cell has value, interval and scored of all probes; a column counts the items."""
     runs = [reading_run(tmp_path, "a"), reading_run(tmp_path, "b", right=1)]
     table = boards.across(runs, "category", "overall_acc")
-    assert table.columns == ("Category", "a", "b", "Items")
-    rows = {row[0]: row for row in table.rows}
+    assert table.headings == ("Category", "a", "b", "Items")
+    rows = {row[0]: row for row in texts(table)}
     assert rows["Count"][1].startswith("75.0 [")
     assert rows["Count"][1].endswith("] 8/8")
-    assert rows["Attributes"][1] == "50.0 [15.7, 84.3] 7/8"
+    assert rows["Attributes"][1] == "57.1 [33.5, 77.9] (50.0 to 62.5) 7/8"
     assert rows["Count"][3] == "4"
 
 
@@ -104,13 +104,13 @@ def test_a_dimension_that_a_run_lacks_is_left_out(tmp_path: Path) -> None:
     assert run.summary is not None
     bare = replace(run, summary=replace(run.summary, by={}, group_counts={}))
     table = boards.across([run, bare], "l1", "overall_acc")
-    assert table.columns == ("Domain", "a", "Items")
+    assert table.headings == ("Domain", "a", "Items")
 
 
 def test_unknown_cost_and_tokens_are_called_unknown(tmp_path: Path) -> None:
     """Model and judge have a row each; what an endpoint did not say is never a zero."""
     table = boards.usage_table([reading_run(tmp_path)])
-    model, judge = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    model, judge = (dict(zip(table.headings, row, strict=True)) for row in texts(table))
     assert (model["Role"], model["Retries"], model["Reasoning tokens"]) == ("model", "2", "77")
     assert model["Cost USD"] == "0.2500"
     assert (judge["Calls"], judge["Prompt tokens"], judge["Cost USD"]) == (
@@ -136,13 +136,14 @@ def test_low_fidelity_stands_beside_the_name(tmp_path: Path) -> None:
     ):
         for write in WRITERS.values():
             assert "m (low fidelity)" in write(table)
-    assert "m (low fidelity)" in boards.across([run], "category", "score").columns
+    for write in WRITERS.values():
+        assert "m (low fidelity)" in write(boards.across([run], "category", "score"))
 
 
 def test_all_readings_are_numbers_for_other_programs(tmp_path: Path) -> None:
     """Value, interval ends and the other readings have a column each."""
     table = boards.readings_across([reading_run(tmp_path)])
-    rows = {row[1]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    rows = {row[1]: dict(zip(table.headings, row, strict=True)) for row in texts(table)}
     overall = rows["Overall %"]
     assert (overall["Value"], overall["Over scored"], overall["Upper"]) == ("75.0", "78.3", "79.2")
     assert float(overall["Low 95%"]) <= 75.0 <= float(overall["High 95%"])
@@ -152,13 +153,12 @@ def test_each_number_of_a_breakdown_has_its_interval(tmp_path: Path) -> None:
     """A label's number on few items is shown with how far it may be off, like the whole's."""
     run = reading_run(tmp_path, "m", right=2)
     table = breakdown(run, "category")
-    column = table.columns.index("Overall %")
+    column = table.headings.index("Overall %")
     groups = summary_of(run).by["category"]
     known = {label: metrics["overall_acc"] for label, metrics in groups.items()}
     assert any(value.ci95 for value in known.values())
     for label, *cells in table.rows:
-        assert cells[column - 1] == with_interval("overall_acc", known[label])
-        assert ("[" in cells[column - 1]) == (known[label].ci95 is not None)
+        assert cells[column - 1] == measured(known[str(label)])
 
 
 def test_readings_name_the_clusters_that_they_rest_on() -> None:
@@ -166,5 +166,5 @@ def test_readings_name_the_clusters_that_they_rest_on() -> None:
     run = bundled("terse", "direct")
     run = replace(run, summary=summarise(run, status="complete"))
     table = boards.readings_across([run])
-    row = dict(zip(table.columns, table.rows[0], strict=True))
+    row = dict(zip(table.headings, texts(table)[0], strict=True))
     assert (row["n"], row["Clusters"]) == ("55", "8")

@@ -8,9 +8,11 @@ import snellen
 from snellen.cli import cli
 from snellen.figures.selection import charts_of
 from snellen.report.page import report, sections_of, tables_of
-from snellen.studies.rubric import rubric_coverage, study_tables
+from snellen.studies.rubric import rubric_coverage
 from snellen.tables import boards
+from snellen.tables.rubric import study_tables
 from snellen.tables.runs import breakdown, counts_table, leaderboard
+from snellen.tables.writers import texts
 
 SCENES = (
     Scene("a", NATURAL, None, ("mention cup",), ("mention tray", "never boat")),
@@ -45,11 +47,11 @@ def test_no_metric_of_a_full_run_disappears(runs):
         leaderboard([below, best]),
         boards.main_table([below, best]),
     ):
-        assert "Atomic %" in table.columns
-        assert table.rows[1][table.columns.index("Atomic %")] == "-"
+        assert "Atomic %" in table.headings
+        assert texts(table)[1][table.headings.index("Atomic %")] == "-"
     for first, second in (("poor", "good"), ("good", "poor")):
         shown = leaderboard([runs[first, "gate"], runs[second, "full"]])
-        assert "Gap, points" in shown.columns
+        assert "Gap, points" in shown.headings
 
 
 def test_what_is_not_given_is_said_of_the_run_that_lacks_it(runs):
@@ -66,13 +68,13 @@ def test_skipped_statements_have_a_count_of_their_own(runs):
     """Skipped statements lower no share of scored ones, and are counted beside them."""
     run = runs["poor", "gate"]
     table = breakdown(run, "category")
-    scored = table.columns.index("Scored")
-    assert [row[scored] for row in table.rows] == ["1/1", "5/5"]
+    scored = table.headings.index("Scored")
+    assert [row[scored] for row in texts(table)] == ["1/1", "5/5"]
     assert not any("!" in note for note in table.notes)
     assert any("6 probes were skipped" in note for note in table.notes)
     counts = counts_table([run, runs["good", "full"]])
-    assert [row[counts.columns.index("Skipped")] for row in counts.rows] == ["6", "0"]
-    assert "1/1" in boards.across([run], "category", "score").rows[0][1]
+    assert counts.column("Skipped") == (6, 0)
+    assert "1/1" in texts(boards.across([run], "category", "score"))[0][1]
 
 
 def test_comparisons_say_what_cannot_be_compared(runs):

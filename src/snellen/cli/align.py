@@ -68,7 +68,7 @@ def command(
     from snellen.cli.printing import print_json, print_table
     from snellen.runs.folder import find_runs, load_run
     from snellen.studies import alignment
-    from snellen.tables.writers import to_markdown
+    from snellen.tables.studies import alignment_scores_table, alignment_table
 
     if request.judge and not scalar:
         raise UsageError(
@@ -91,9 +91,8 @@ def command(
     if as_json:
         print_json(found)
         return
-    put = (lambda t: click.echo(to_markdown(t))) if markdown else print_table
-    put(alignment.alignment_table(found))
-    put(alignment.scores_table(found))
+    for table in (alignment_table(found), alignment_scores_table(found)):
+        print_table(table, markdown=markdown)
 
 
 def draw(found: Alignment, metrics: Sequence[str], folder: str) -> None:

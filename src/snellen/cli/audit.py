@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from snellen.judges.audit import Audit, AuditRow
     from snellen.runs.folder import Run
-    from snellen.tables.table import Table
 
 
 @click.command(
@@ -52,6 +50,7 @@ def command(
     from snellen.judges.audit import evaluate_audit, write_audit
     from snellen.judges.second_judge import fill_with_judge
     from snellen.runs.folder import load_run
+    from snellen.tables.judges import audit_table
 
     loaded = load_run(run)
     rows = _rows(loaded, request, sample=sample, out=out, filled=filled)
@@ -112,42 +111,6 @@ def _left_empty(rows: Sequence[AuditRow], found: Audit) -> Iterator[str]:
             f"{empty} of {len(rows)} rows have no truth: the correction holds if those are no "
             "harder than the others"
         )
-
-
-def audit_table(run: Run, found: Audit) -> Table:
-    """Raw and corrected scores, with what the audit found of the judge."""
-    from snellen.stats.correction import Corrected, Trials
-    from snellen.tables.table import Table, title_of
-
-    def interval(one: Corrected | None) -> str:
-        if one is None or math.isnan(one.estimate):
-            return "-"
-        ends = f" [{100 * one.low:.1f}, {100 * one.high:.1f}]"
-        return f"{100 * one.estimate:.1f}{'' if math.isnan(one.low) else ends}"
-
-    def share(one: Trials) -> str:
-        return f"{100 * one.rate:.1f} ({one.hits:.0f}/{one.n:.0f})" if one.n else "-"
-
-    rows = tuple(
-        (
-            title_of(score.metric),
-            f"{100 * score.powered.raw:.1f}",
-            interval(score.powered),
-            interval(score.inverted),
-            share(score.sensitivity),
-            share(score.specificity),
-        )
-        for score in found.scores
-    )
-    columns = (
-        "Metric", "Raw", "Corrected [95%]", "Rogan-Gladen [95%]", "So, called so %",
-        "Not so, called not so %",
-    )  # fmt: skip
-    notes = (
-        f"{found.n_audited} audited of {found.n_scored} scored verdicts; rates over scored probes",
-        "corrected: prediction-powered, it assumes only that the sample was random",
-    )
-    return Table(f"{run.name} on {run.spec.benchmark}: audited", columns, rows, notes)
 
 
 def notices(found: Audit) -> list[str]:

@@ -107,13 +107,11 @@ def _compared(words: dict[str, Any]) -> Comparison:
 def _show(comparison: Comparison, words: dict[str, Any]) -> None:
     from snellen.cli.printing import print_table
     from snellen.tables import comparison as tables
-    from snellen.tables.writers import to_markdown
 
-    put = (lambda t: click.echo(to_markdown(t))) if words["markdown"] else print_table
     for line in tables.change_lines(comparison):
         click.echo(line)
     for table in _tables(comparison, words):
-        put(table)
+        print_table(table, markdown=words["markdown"])
     for note in comparison.notes:
         if note.startswith("warning:"):
             click.echo(note, err=True)

@@ -21,17 +21,18 @@ def list_benchmarks(*, as_json: bool) -> None:
     """List the known benchmarks."""
     from snellen.cli.printing import print_json, print_table
     from snellen.readers import known
-    from snellen.tables.table import Table
+    from snellen.tables.table import Table, plain
 
     entries = known()
     if as_json:
         print_json(entries)
         return
     rows = tuple(
-        (e.name, e.protocol, str(e.items or "-"), e.license or "-", _where(e.path, e.repository))
+        (e.name, e.protocol, e.items or None, e.license or None, _where(e.path, e.repository))
         for e in entries
     )
-    print_table(Table("Benchmarks", ("Name", "Protocol", "Items", "Licence", "Where"), rows))
+    columns = plain("Name", "Protocol", "Items", "Licence", "Where")
+    print_table(Table("Benchmarks", columns, rows))
 
 
 def _where(path: object, repository: str) -> str:
@@ -46,11 +47,12 @@ def _where(path: object, repository: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def describe(benchmark: str, data: str | None, *, as_json: bool) -> None:
     """Print a benchmark's statistics and its licence; bad rows are left out and counted."""
-    from snellen.cli.printing import legible, print_json, print_table
+    from snellen.cli.printing import print_json, print_table
     from snellen.readers import LoadOptions, load_benchmark
     from snellen.readers.statistics import info
     from snellen.settings import cache_folder
     from snellen.tables.benchmark import info_tables
+    from snellen.tables.screen import legible
 
     options = LoadOptions(cache=str(cache_folder()), on_bad_row="skip")
     found = info(load_benchmark(benchmark, data, options=options))
@@ -79,11 +81,12 @@ def _head(found: BenchmarkInfo) -> list[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def check(benchmark: str, data: str | None, *, as_json: bool) -> int:
     """Name every bad row of a benchmark: file, row, field, what was expected."""
-    from snellen.cli.printing import legible, print_json
+    from snellen.cli.printing import print_json
     from snellen.pictures import prepare
     from snellen.readers import LoadOptions
     from snellen.readers.checks import check_benchmark
     from snellen.settings import cache_folder
+    from snellen.tables.screen import legible
 
     options = LoadOptions(cache=str(cache_folder()))
     problems = check_benchmark(benchmark, data, look=prepare.open_upright, options=options)

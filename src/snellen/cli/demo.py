@@ -34,7 +34,7 @@ def command(out: str, *, as_json: bool) -> int:
     """
     from snellen.cli.printing import print_json, print_table
     from snellen.cli.run import resume_command
-    from snellen.judges.fidelity import fidelity_table
+    from snellen.tables.judges import fidelity_table
     from snellen.tables.runs import leaderboard
 
     started = time.monotonic()

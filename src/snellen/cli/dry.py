@@ -48,7 +48,7 @@ def estimate(plan: Plan) -> dict[str, RoleForecast]:
 def print_forecast(plan: Plan, *, as_json: bool) -> int:
     """Prints the forecast of a plan; the exit code is 0."""
     from snellen.cli.printing import print_json, print_table
-    from snellen.tables.table import Table
+    from snellen.tables.table import Column, Format, Label, Table, plain
 
     found = estimate(plan)
     if as_json:
@@ -56,16 +56,17 @@ def print_forecast(plan: Plan, *, as_json: bool) -> int:
         return 0
     rows = tuple(
         (
-            f"{role}: {plan.bindings[role].endpoint.name}",
-            f"{f.calls:,}",
-            f"{f.stored:,}",
-            f"{f.prompt_tokens:,}",
-            f"{f.completion_tokens:,}",
-            "unknown" if f.cost_usd is None else f"{f.cost_usd:.2f}",
+            Label(f"{role}: {plan.bindings[role].endpoint.name}"),
+            f.calls,
+            f.stored,
+            f.prompt_tokens,
+            f.completion_tokens,
+            "unknown" if f.cost_usd is None else f.cost_usd,
         )
         for role, f in found.items()
     )
-    columns = ("Role", "Calls to make", "Stored", "Prompt tokens", "Completion tokens", "Cost USD")
+    titles = ("Role", "Calls to make", "Stored", "Prompt tokens", "Completion tokens")
+    columns = (*plain(*titles), Column("Cost USD", Format(digits=2)))
     title = f"{plan.benchmark.name}: {plan.benchmark.protocol} protocol, dry run"
     print_table(Table(title, columns, rows, ASSUMPTIONS))
     return 0

@@ -80,7 +80,7 @@ def command(
     from snellen.cli.progress import Progress
     from snellen.endpoints.bind import EMBEDDED
     from snellen.judges.check_runs import CHECKED, CheckWish, Stopped, check_judge, plans
-    from snellen.judges.check_tables import check_tables
+    from snellen.tables.judges import check_tables
 
     judge = request.judge
     names = judge if isinstance(judge, str) else "+".join(map(str, judge))  # type: ignore[arg-type]

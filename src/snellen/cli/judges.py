@@ -19,13 +19,11 @@ def command(runs: tuple[str, ...], *, metric: str, as_json: bool, markdown: bool
     from snellen.cli.printing import print_json, print_table
     from snellen.judges import reliability
     from snellen.runs.folder import find_runs, load_run
-    from snellen.tables.writers import to_markdown
+    from snellen.tables import judges as tables
 
     study = reliability.study_judges([load_run(path) for path in find_runs(runs)], metric=metric)
     if as_json:
         print_json(study)
         return
-    put = (lambda t: click.echo(to_markdown(t))) if markdown else print_table
-    put(reliability.scores_table(study))
-    put(reliability.pairs_table(study))
-    put(reliability.abstentions_table(study))
+    for make in (tables.scores_table, tables.pairs_table, tables.abstentions_table):
+        print_table(make(study), markdown=markdown)

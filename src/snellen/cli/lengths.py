@@ -52,7 +52,8 @@ def command(
     from snellen.cli.printing import print_json, print_table
     from snellen.runs.folder import load_run
     from snellen.runs.rejudge import rejudge_plan
-    from snellen.studies.lengths import SHARES, length_table, shorten
+    from snellen.studies.lengths import SHARES, shorten
+    from snellen.tables.studies import length_table
 
     stored = load_run(run)
     made, code = [], 0

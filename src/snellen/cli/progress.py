@@ -16,8 +16,8 @@ from typing import TextIO
 
 import click
 
-from snellen.cli.printing import cut, legible
 from snellen.engine.counters import Counters, RoleCounters
+from snellen.tables.screen import cut, legible
 
 LIVE_EVERY_S = 0.25
 FIRST_PLAIN_S = 2.0

@@ -195,7 +195,7 @@ def _keep_out_of_collections() -> None:
 
 def _tell_broken(plan: Plan) -> None:
     """Names the pictures that no model can be shown, before a call is made; a few of them."""
-    from snellen.cli.printing import legible
+    from snellen.tables.screen import legible
 
     broken = plan.benchmark.broken if plan.options.given is None else ()
     for message in broken[:MOST_TOLD]:
@@ -215,9 +215,10 @@ def tell(notice: str) -> None:
 
 def show_finished(finished: Finished, *, as_json: bool) -> None:
     """Prints a finished run: tables to stdout, notices and what to do next to stderr."""
-    from snellen.cli.printing import legible, print_json, print_table
+    from snellen.cli.printing import print_json, print_table
     from snellen.runs.folder import load_run
     from snellen.tables.runs import counts_table, leaderboard
+    from snellen.tables.screen import legible
 
     for notice in finished.notices:
         click.echo(f"notice: {legible(notice)}", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from snellen.runs.folder import Run
     from snellen.tables.table import Table
@@ -55,18 +55,8 @@ def command(
     both, and several models one by the generators of the questions.
     """
     from snellen.cli.printing import print_json, print_table
-    from snellen.cli.reading_tables import extra_tables
-    from snellen.judges.check_tables import sensitivity_table
     from snellen.runs.folder import find_runs, load_run
-    from snellen.runs.naming import named_apart
-    from snellen.tables.panel import panel_tables
-    from snellen.tables.runs import (
-        breakdown,
-        counts_table,
-        readings,
-        summary_of,
-    )
-    from snellen.tables.writers import to_markdown
+    from snellen.runs.summary import summary_of
 
     loaded = [load_run(path) for path in find_runs(runs)]
     # Once: the summary of a run that has not ended is computed anew each time.
@@ -75,77 +65,75 @@ def command(
     if as_json:
         print_json([run.summary for run in loaded])
         return
-    put = (lambda t: click.echo(to_markdown(t))) if markdown else print_table
 
     def key(run: Run) -> tuple[str, str]:
         return run.spec.benchmark, run.spec.judge.name
 
+    tables: list[Table] = []
     for _, group in groupby(sorted(loaded, key=key), key=key):
         same = list(group)
-        shown = named_apart(same)
-        put(_leaderboard(shown))
-        if len(same) == 1:
-            put(readings(shown[0]))
-        for run in shown:
-            for dimension in dimensions:
-                if dimension in summary_of(run).by:
-                    put(breakdown(run, dimension))
-        for run in shown:
-            for table in (*panel_tables(run), sensitivity_table(run)):
-                if table is not None:
-                    put(table)
-        put(counts_table(shown))
-        for table in extra_tables(same, wanted):
-            put(table)
-        if studies:
-            for table in _studies(same, figures):
-                put(table)
-    if studies:
-        for table in _judge_studies(loaded):
-            put(table)
+        tables += _group_tables(same, dimensions, wanted)
+        if studies and "rubric-studies" in same[0].protocol.tables:
+            tables += _rubric_studies(same, figures)
+    tables += _judge_studies(loaded) if studies else []
+    for table in tables:
+        print_table(table, markdown=markdown)
 
 
-def _leaderboard(runs: Sequence[Run]) -> Table:
-    """The leaderboard, with a line for each run that does not belong beside its first."""
+def _group_tables(
+    runs: Sequence[Run], dimensions: Sequence[str], wanted: Mapping[str, bool]
+) -> Iterator[Table]:
+    """The tables of runs of one benchmark and judge."""
     from snellen.comparisons.comparable import NamedSpec, unlike
-    from snellen.tables.runs import (
-        label_of,
-        leaderboard,
-        ranked,
-    )
+    from snellen.runs.naming import named_apart
+    from snellen.runs.summary import summary_of
+    from snellen.tables import runs as tables
+    from snellen.tables.judges import sensitivity_table
+    from snellen.tables.panel import panel_tables
+    from snellen.tables.studies import extra_tables
 
-    found = leaderboard(runs)
+    shown = named_apart(runs)
+    board = tables.leaderboard(shown)
     # A control is marked as one; it is meant to differ.
-    named = [
-        NamedSpec(label_of(run), run.spec)
-        for run in ranked(runs)
+    specs = [
+        NamedSpec(tables.label_of(run), run.spec)
+        for run in tables.ranked(shown)
         if not run.spec.options.get("control")
     ]
-    return replace(found, notes=(*found.notes, *unlike(named))) if named else found
+    yield replace(board, notes=(*board.notes, *unlike(specs))) if specs else board
+    if len(shown) == 1:
+        yield tables.readings(shown[0])
+    for run in shown:
+        yield from (tables.breakdown(run, d) for d in dimensions if d in summary_of(run).by)
+    for run in shown:
+        yield from panel_tables(run)
+        sensitivity = sensitivity_table(run)
+        yield from [] if sensitivity is None else [sensitivity]
+    yield tables.counts_table(shown)
+    yield from extra_tables(runs, wanted)
 
 
-def _studies(runs: list[Run], figures: str | None) -> list[Table]:
-    """The studies that runs of one benchmark and judge allow; their figure goes to `figures`."""
-    from snellen.studies import rubric
+def _rubric_studies(runs: Sequence[Run], figures: str | None) -> list[Table]:
+    """The studies that rubric runs of one judge allow; their figure goes to `figures`."""
+    from snellen.studies.rubric import coverage_of
+    from snellen.tables.rubric import study_tables
 
-    if "rubric-studies" not in runs[0].protocol.tables:
-        return []
-    points = rubric.coverage_of(runs) if figures is not None else ()
+    points = coverage_of(runs) if figures is not None else ()
     if figures is not None and points:
         from snellen.figures.selection import write_charts
         from snellen.figures.study_charts import coverage_chart
 
         is_low = any(run.spec.judge.fidelity == "low" for run in runs)
-        chart = coverage_chart(points, is_low=is_low)
-        for file in write_charts([chart], Path(figures)):
+        for file in write_charts([coverage_chart(points, is_low=is_low)], Path(figures)):
             click.echo(f"figure: {file}", err=True)
-    return rubric.study_tables(runs)
+    return study_tables(runs)
 
 
-def _judge_studies(runs: list[Run]) -> list[Table]:
+def _judge_studies(runs: Sequence[Run]) -> list[Table]:
     """Judge stability, for each benchmark where several judges read the same models' replies."""
     from snellen.errors import ComparisonError
     from snellen.judges import reliability
+    from snellen.tables.judges import pairs_table, scores_table
 
     found: list[Table] = []
     for name in dict.fromkeys(run.spec.benchmark for run in runs):
@@ -157,16 +145,14 @@ def _judge_studies(runs: list[Run]) -> list[Table]:
         except ComparisonError as error:
             click.echo(f"notice: judges cannot be compared: {error.message}", err=True)
             continue
-        found += [reliability.scores_table(study), reliability.pairs_table(study)]
+        found += [scores_table(study), pairs_table(study)]
     return found
 
 
-def _require(runs: list[Run], dimensions: tuple[str, ...]) -> None:
+def _require(runs: Sequence[Run], dimensions: tuple[str, ...]) -> None:
     """Raises UsageError for a dimension that none of the runs has."""
     from snellen.errors import UsageError
-    from snellen.tables.runs import (
-        summary_of,
-    )
+    from snellen.runs.summary import summary_of
 
     available = dict.fromkeys(name for run in runs for name in summary_of(run).by)
     for name in dimensions:

@@ -20,9 +20,9 @@ from snellen.records import Item, Region
 from snellen.runs.folder import Run
 from snellen.runs.naming import kept_share, whole_name
 from snellen.runs.spec import Value
+from snellen.runs.summary import summary_of
 from snellen.studies.rubric import coverage_of
-from snellen.tables.runs import summary_of
-from snellen.tables.table import short_title, title_of
+from snellen.tables.table import metric_column, title_of
 
 KINDS = ("png", "svg", "pdf")
 
@@ -112,7 +112,7 @@ def _domain_chart(runs: Sequence[Run], dimension: str, metric: str, title: str) 
 
 def _axis(metric: str) -> str:
     """A metric's title for an axis: `Overall, %`."""
-    return title_of(metric).replace(" %", ", %")
+    return metric_column(metric).heading.replace(" %", ", %")
 
 
 def _generator_chart(runs: Sequence[Run], metric: str) -> Chart | None:
@@ -121,7 +121,7 @@ def _generator_chart(runs: Sequence[Run], metric: str) -> Chart | None:
         return None
     caption = "Does a model do better on the questions of one generator? Lines are 95% intervals."
     return Chart(
-        "bars-generator", f"{short_title(metric)} by question generator", caption,
+        "bars-generator", f"{title_of(metric)} by question generator", caption,
         bars.group_bars(series, title=_axis(metric)),
     )  # fmt: skip
 
@@ -300,7 +300,7 @@ def _card_chart(runs: Sequence[Run], regions: Mapping[str, Region] | None) -> Ch
 
 def _headline_radar(runs: Sequence[Run]) -> Chart | None:
     headline = runs[0].protocol.headline
-    title = f"{short_title(headline)} by question category"
+    title = f"{title_of(headline)} by question category"
     return _radar_chart(runs, "category", headline, title)
 
 
@@ -311,7 +311,7 @@ def _capability_radar(runs: Sequence[Run]) -> Chart | None:
 
 def _headline_by_domain(runs: Sequence[Run], dimension: str) -> Chart | None:
     headline = runs[0].protocol.headline
-    return _domain_chart(runs, dimension, headline, f"{short_title(headline)} by domain")
+    return _domain_chart(runs, dimension, headline, f"{title_of(headline)} by domain")
 
 
 # The charts of runs of one protocol, by the names that protocols have for them.

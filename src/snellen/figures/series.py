@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from snellen.runs.folder import Run
 from snellen.runs.spec import Value
-from snellen.tables.boards import labelled
-from snellen.tables.runs import summary_of
+from snellen.runs.summary import summary_of
 
+LOW_SUFFIX = " (low fidelity)"
 MOST_SHOWN = 6
 """How many models a figure shows whose series would cover each other."""
 
@@ -25,8 +25,8 @@ class Series:
 
 
 def name_of(run: Run) -> str:
-    """A run's name in a figure; low fidelity is said with it."""
-    return labelled(run)
+    """A run's name in a figure, with low fidelity where its judge has it."""
+    return run.name + (LOW_SUFFIX if run.spec.judge.fidelity == "low" else "")
 
 
 def series_of(runs: Sequence[Run], dimension: str, metric: str) -> tuple[Series, ...]:

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from snellen.figures import scatter
 from snellen.figures.chart import Chart
+from snellen.figures.series import LOW_SUFFIX
 from snellen.studies.alignment import Alignment
-from snellen.studies.alignment import title_of_metric as title_of
 from snellen.studies.rubric import CoveragePoint
-from snellen.tables.boards import LOW_SUFFIX
-from snellen.tables.table import is_percent
+from snellen.tables.studies import aligned_title as title_of
+from snellen.tables.table import format_of
 
 
 def alignment_chart(alignment: Alignment, metric: str) -> Chart:
     """One metric against the outside ratings, a point a model; rates are in per cent."""
-    factor = 100.0 if is_percent(metric) else 1.0
+    is_percent = format_of(metric).unit in {"%", "points"}
+    factor = 100.0 if is_percent else 1.0
     scores = alignment.scores[metric]
     points = [
         scatter.Point(model, rating, factor * scores[model])
@@ -26,7 +27,7 @@ def alignment_chart(alignment: Alignment, metric: str) -> Chart:
     title = title_of(metric)
     is_low = any(note.startswith("low fidelity") for note in alignment.notes)
     low = LOW_SUFFIX if is_low else ""
-    unit = ", %" if is_percent(metric) else ""
+    unit = ", %" if is_percent else ""
     caption = f"{title} of {len(points)} models against outside ratings."
     figure = scatter.alignment(points, y_title=f"{title}{unit}{low}")
     return Chart(f"alignment-{metric}", f"Alignment: {title}", caption, figure)

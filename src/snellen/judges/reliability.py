@@ -13,9 +13,8 @@ from snellen.errors import ComparisonError, UsageError
 from snellen.metrics import ProbeTable, group_masks
 from snellen.records import Verdict
 from snellen.runs.folder import Run
+from snellen.runs.summary import summary_of
 from snellen.stats.agreement import Agreement, cohen_kappa, kendall_tau_b
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table, counted, is_percent, number, title_of
 
 # Verdicts that were reached without asking the judge say nothing about it.
 WITHOUT_JUDGE = frozenset({"empty", "truncated", "thought_only", "exact_match"})
@@ -233,8 +232,8 @@ def _shared_models(
     shared = tuple(m for m in everyone if all(m in by_model for by_model in table.values()))
     if len(table) < 2 or not shared:
         raise UsageError(
-            f"these runs have {counted(len(table), 'judge')}, and {counted(len(shared), 'model')} "
-            "whose replies all judges read; two judges and one model are needed",
+            f"found {len(table)} of the 2 judges that are needed, and {len(shared)} models whose "
+            "replies all judges read",
             hint="give runs of the same replies under two judges or more: `snellen rejudge` "
             "makes them",
         )
@@ -331,99 +330,3 @@ def _abstentions(
             if n
         ]
     return dimension, tuple(found)
-
-
-def scores_table(study: JudgeStudy) -> Table:
-    """Each model's score under each judge, with its rank there."""
-    sign = -1.0 if study.lower_is_better else 1.0
-    ranks = {judge: _ranks(study.scores[judge], sign) for judge in study.judges}
-    order = sorted(study.models, key=lambda m: ranks[study.judges[0]][m])
-    rows = tuple(
-        (
-            model,
-            *(
-                _ranked(study.metric, study.scores[judge][model], ranks[judge][model])
-                for judge in study.judges
-            ),
-        )
-        for model in order
-    )
-    title = f"{study.benchmark}: {title_of(study.metric)} by judge"
-    return Table(title, ("Model", *study.judges), rows, study.notes)
-
-
-def _ranked(metric: str, score: float, rank: int) -> str:
-    return "-" if math.isnan(score) else f"{number(metric, score, 2)} (#{rank})"
-
-
-def _ranks(scores: Scores, sign: float) -> dict[str, int]:
-    """Ranks from 1, the best first; equal scores share the better rank, NaN comes last."""
-    goodness = {m: -math.inf if math.isnan(s) else sign * s for m, s in scores.items()}
-    return {m: 1 + sum(other > own for other in goodness.values()) for m, own in goodness.items()}
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def pairs_table(study: JudgeStudy) -> Table:
-    """For each pair of judges: difference, order, agreement, kappa, and who passes when."""
-    rows = tuple(
-        (
-            f"{pair.first} / {pair.second}",
-            number(study.metric, _or_none(pair.order.mean_difference), 2),
-            _plain(pair.order.tau),
-            _said_order(pair.order),
-            _with(pair.agreement.raw, pair.agreement.raw_interval),
-            _with(pair.agreement.kappa, pair.agreement.kappa_interval),
-            str(pair.agreement.n),
-            f"{pair.only_first_passes} / {pair.only_second_passes} / {pair.both_pass}",
-            f"{pair.only_first_abstains} / {pair.only_second_abstains} / {pair.both_abstain}",
-        )
-        for pair in study.pairs
-    )
-    unit = "points" if is_percent(study.metric) else "its unit"
-    columns = (
-        "Judges", f"Mean difference, {unit}", "Tau", "Same order", "Agreement", "Kappa", "Probes",
-        "Unreadable: 1st / 2nd / both", "Abstains: 1st / 2nd / both",
-    )  # fmt: skip
-    notes = (
-        "difference: second judge less first, over the models",
-        "agreement and kappa: probes that both judges decided; 95% intervals clustered by image",
-    )
-    return Table("Pairs of judges", columns, rows, notes)
-
-
-def abstentions_table(study: JudgeStudy) -> Table:
-    """How often each judge abstains and is unreadable, over all and by the first dimension."""
-    labels = list(dict.fromkeys(a.label for a in study.abstentions))
-    by = {(a.judge, a.label): a for a in study.abstentions}
-    rows = []
-    for label in labels:
-        cells = []
-        for judge in study.judges:
-            found = by.get((judge, label))
-            share = (
-                None if found is None else f"{100 * found.abstains:.1f}+{100 * found.passes:.1f}"
-            )
-            cells.append(share or "-")
-        rows.append((label, *cells))
-    notes = ("per cent of the probes that the judge was asked about: abstains + unreadable",)
-    title = "Abstention" + (f" by {study.dimension}" if study.dimension else "")
-    return Table(title, (study.dimension or "label", *study.judges), tuple(rows), notes)
-
-
-def _said_order(order: Order) -> str:
-    if order.n_models < 2:
-        return "-"
-    return "yes" if order.same_order else "no"
-
-
-def _plain(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"
-
-
-def _with(value: float, interval: tuple[float, float] | None) -> str:
-    if interval is None:
-        return _plain(value)
-    return f"{_plain(value)} [{interval[0]:.3f}, {interval[1]:.3f}]"

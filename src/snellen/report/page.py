@@ -12,7 +12,6 @@ from snellen.errors import DataError, UsageError
 from snellen.figures.chart import Chart
 from snellen.figures.selection import charts_of, write_charts
 from snellen.figures.series import best_runs
-from snellen.judges.check_tables import sensitivity_table
 from snellen.protocols import PROTOCOLS
 from snellen.records import Region
 from snellen.report.gallery import Gallery, all_kinds, gallery_of
@@ -30,20 +29,19 @@ from snellen.report.markup import (
 from snellen.report.provenance import facts_of, item_sets, prompts_of
 from snellen.runs.folder import Run
 from snellen.runs.naming import named_apart
-from snellen.studies.rubric import study_tables
+from snellen.runs.summary import summary_of
 from snellen.tables import boards
-from snellen.tables.boards import labelled
+from snellen.tables.judges import sensitivity_table
 from snellen.tables.panel import panel_tables
-from snellen.tables.runs import breakdown, counts_table, readings, summary_of, told, unfinished
-from snellen.tables.table import Table, counted, title_of
+from snellen.tables.rubric import study_tables
+from snellen.tables.runs import breakdown, counts_table, dimension_title, readings, told, unfinished
+from snellen.tables.table import Label, Number, Table, counted, format_of, metric_label, plain
 from snellen.tables.writers import MARKED, WRITERS
 from snellen.templates import Template
 
 GALLERY_CARDS = 40
 MOST_IDS = 4000
 WIDE_INCHES = 4.5
-# Columns that count, which no judge can get wrong.
-COUNTS = frozenset({"Scored", "Items", "n"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +65,6 @@ class Section:
     title: str
     runs: tuple[Run, ...]
     charts: tuple[Chart, ...]
-
-    @property
-    def low(self) -> frozenset[str]:
-        """The names of the runs whose numbers are of low fidelity."""
-        return frozenset(labelled(r) for r in self.runs if r.spec.judge.fidelity == "low")
 
 
 def sections_of(
@@ -265,18 +258,22 @@ def _overview(sections: Sequence[Section]) -> Html:
     for s in sections:
         protocol = s.runs[0].protocol
         best = boards.main_table(s.runs, intervals=True)
-        headline = title_of(protocol.headline)
-        cell = best.rows[0][best.columns.index(headline)]
-        items = f"{max(len(r.items) for r in s.runs):,}"
+        headline = metric_label(protocol.headline)
+        cell = best.column(headline.text)[0]
+        if isinstance(cell, Number):
+            cell = replace(cell, format=format_of(protocol.headline))
+        items = max(len(r.items) for r in s.runs)
+        title = Label(s.title, fidelity=s.runs[0].spec.judge.fidelity)
+        model = best.rows[0][0]
+        name = model.text if isinstance(model, Label) else model
         rows.append(
-            (s.title, protocol.name, s.runs[0].spec.judge.name, str(len(s.runs)), items,
-             best.rows[0][0], headline, cell)
+            (title, protocol.name, s.runs[0].spec.judge.name, len(s.runs), items, name, headline,
+             cell)
         )  # fmt: skip
-    columns = (
-        "Benchmark", "Protocol", "Judge", "Models", "Items", "Best model", "Number", "Value",
-    )  # fmt: skip
-    low = frozenset(s.title for s in sections if s.low)
-    return table_element(Table("Overview", columns, tuple(rows)), low=low)
+    columns = plain(
+        "Benchmark", "Protocol", "Judge", "Models", "Items", "Best model", "Number", "Value"
+    )
+    return table_element(Table("Overview", columns, tuple(rows)))
 
 
 def _section(section: Section) -> Html:
@@ -295,16 +292,16 @@ def _section(section: Section) -> Html:
         element("p", text(section.runs[0].protocol.about)),
         _warnings(section),
         element("h3", text("Leaderboard")),
-        table_element(_leaderboard(section), low=section.low),
+        table_element(_leaderboard(section)),
         _figures(section.charts),
         _breakdowns(section),
         _readings(section),
         _studies(section),
         _judging(section),
         element("h3", text("What was scored, and what was not")),
-        table_element(_counts(section), low=section.low),
+        table_element(counts_table(section.runs)),
         element("h3", text("Calls, tokens and cost")),
-        table_element(_usage(section)),
+        table_element(boards.usage_table(section.runs)),
         _how(section),
     ]
     return element("section", *parts, id=section.anchor)
@@ -332,42 +329,15 @@ def _studies(section: Section) -> Html:
         return Html("")
     parts = [element("h3", text("About the benchmark"))]
     for table in study_tables(section.runs):
-        is_low = section.low and table.columns[0] != "Model"
-        low = (
-            frozenset(table.columns[1:])
-            if is_low
-            else frozenset(r.name for r in section.runs if labelled(r) in section.low)
-        )
-        parts += [element("h4", text(table.title)), table_element(table, low=low)]
+        parts += [element("h4", text(table.title)), table_element(table)]
     return join(parts)
 
 
 def _judging(section: Section) -> Html:
     """How far the judge's measured errors reach, and how a panel voted, where that is known."""
-    drawn = []
-    for run in section.runs:
-        is_low = run.spec.judge.fidelity == "low"
-        for table in (sensitivity_table(run), *panel_tables(run)):
-            if table is not None:
-                low = frozenset(row[0] for row in table.rows) if is_low else frozenset()
-                drawn.append(element("h4", text(table.title)))
-                drawn.append(table_element(table, low=low))
+    tables = [t for run in section.runs for t in (sensitivity_table(run), *panel_tables(run)) if t]
+    drawn = [part for t in tables for part in (element("h4", text(t.title)), table_element(t))]
     return join([element("h3", text("The judge")), *drawn]) if drawn else Html("")
-
-
-def _counts(section: Section) -> Table:
-    table = counts_table(section.runs)
-    rows = tuple(
-        (labelled(run), *row[1:]) for run, row in zip(section.runs, table.rows, strict=True)
-    )
-    return replace(table, rows=rows)
-
-
-def _usage(section: Section) -> Table:
-    """Calls and tokens, which are of full fidelity whoever judged."""
-    table = boards.usage_table(section.runs)
-    names = {labelled(run): run.name for run in section.runs}
-    return replace(table, rows=tuple((names[row[0]], *row[1:]) for row in table.rows))
 
 
 def _figures(charts: Sequence[Chart]) -> Html:
@@ -402,8 +372,7 @@ def _breakdowns(section: Section) -> Html:
     for k, dimension in enumerate(_dimensions(section.runs)):
         table = boards.across(section.runs, dimension, _first_metric(section.runs, dimension))
         summary = element("summary", text(table.title))
-        drawn = table_element(table, low=section.low)
-        parts.append(element("details", summary, drawn, open=k == 0))
+        parts.append(element("details", summary, table_element(table), open=k == 0))
     return join([element("h3", text("Breakdowns")), *parts]) if parts else Html("")
 
 
@@ -419,31 +388,24 @@ def _readings(section: Section) -> Html:
         element("h3", text("All readings")),
         element("p", text(note), class_="note"),
         element("h4", text(headline.title)),
-        table_element(headline, low=section.low),
+        table_element(headline),
     ]
     for k, run in enumerate(section.runs):
-        is_low = run.spec.judge.fidelity == "low"
-        name = element("summary", text(labelled(run)))
-        first = _marked_table(replace(readings(run), notes=()), is_low=is_low)
-        folds = [_all_metrics(run, d, is_low=is_low) for d in _dimensions([run])]
+        name = element("summary", text(run.name))
+        first = table_element(replace(readings(run), notes=()))
+        # The breakdowns stay closed on paper.
+        folds = [
+            element(
+                "details",
+                element("summary", text(f"All metrics by {dimension_title(dimension)}")),
+                table_element(breakdown(run, dimension)),
+                class_="screen-only",
+            )
+            for dimension in _dimensions([run])
+        ]
         is_open = k == 0 and len(section.runs) == 1
         parts.append(element("details", name, first, *folds, open=is_open))
     return join(parts)
-
-
-def _all_metrics(run: Run, dimension: str, *, is_low: bool) -> Html:
-    """All metrics by one dimension, in a fold that stays closed on paper."""
-    table = breakdown(run, dimension)
-    title = boards.dimension_title(dimension)
-    table = replace(table, columns=(title.capitalize(), *table.columns[1:]))
-    summary = element("summary", text(f"All metrics by {title}"))
-    return element("details", summary, _marked_table(table, is_low=is_low), class_="screen-only")
-
-
-def _marked_table(table: Table, *, is_low: bool) -> Html:
-    """A table of one run, of which all numbers but counts are of low fidelity or none."""
-    low = frozenset(table.columns[1:]) - COUNTS if is_low else frozenset[str]()
-    return table_element(table, low=low)
 
 
 def _how(section: Section) -> Html:
@@ -459,9 +421,9 @@ def _how(section: Section) -> Html:
         scroll_box(shared, "How it was measured"),
     ]
     if facts.differing:
-        columns = ("Model", *(name for name, _ in facts.differing))
-        names = [labelled(run) for run in section.runs]
+        columns = plain("Model", *(name for name, _ in facts.differing))
         cells = zip(*(values for _, values in facts.differing), strict=True)
+        names = [Label(run.name) for run in section.runs]
         table = Table("", columns, tuple((n, *c) for n, c in zip(names, cells, strict=True)))
         parts += [element("h4", text("What differs between the models")),
                   table_element(table, label="What differs between the models")]  # fmt: skip

@@ -65,7 +65,8 @@ class Value:
     """A metric in its three readings. Rates are fractions of 1; None where there is no value.
 
     `n` is the denominator, `n_items` the items and `n_clusters` the clusters behind it. `ci95`
-    belongs to `value` and is clustered by image. `fidelity` is "low" under a judge that must not
+    belongs to `value`, `scored_ci95` to `scored` where that is another number; both are clustered
+    by image. `fidelity` is "low" under a judge that must not
     be compared with published numbers. `few` warns of fewer than 20 clusters.
     """
 
@@ -80,6 +81,7 @@ class Value:
     few: bool = False
     fidelity: str = ""
     n_clusters: int = 0
+    scored_ci95: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

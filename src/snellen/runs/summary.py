@@ -47,6 +47,11 @@ def summarise(run: Run, *, status: str, counters: Counters | None = None) -> Sum
     )
 
 
+def summary_of(run: Run) -> Summary:
+    """The run's summary, computed anew where the run ended before it was written."""
+    return summarise(run, status="incomplete") if run.summary is None else run.summary
+
+
 def values_of(
     tally: Tally,
     *,
@@ -67,15 +72,25 @@ def values_of(
     if not any_scored:
         return dict.fromkeys((m.name for m in tally.metrics), nothing)
     sums = tally.sums()
-    found = tally.intervals(stats.Resampling(resamples))
+    resampling = stats.Resampling(resamples)
+    found = tally.intervals(resampling)
+    scored = [_number(metric.scored, sums) for metric in tally.metrics]
+    is_partial = any(
+        one is not None and one != _number(metric.value, sums)
+        for one, metric in zip(scored, tally.metrics, strict=True)
+    )
+    if is_partial:
+        over = tuple(
+            replace(metric, value=metric.scored or metric.value) for metric in tally.metrics
+        )
+        over_scored = replace(tally, metrics=over).intervals(resampling)
     values = {}
     for k, metric in enumerate(tally.metrics):
-        low, high = float(found.low[k]), float(found.high[k])
         values[metric.name] = Value(
             value=_number(metric.value, sums),
-            scored=_number(metric.scored, sums),
+            scored=scored[k],
             upper=_number(metric.upper, sums),
-            ci95=(low, high) if math.isfinite(low) and math.isfinite(high) else None,
+            ci95=_ends(found, k),
             n=float(metric.n(sums)),
             n_items=n_items,
             lower=_number(metric.lower, sums),
@@ -83,6 +98,7 @@ def values_of(
             few=bool(found.few[k]),
             fidelity=fidelity,
             n_clusters=tally.n_clusters,
+            scored_ci95=_ends(over_scored, k) if is_partial else None,
         )
     return values
 
@@ -98,6 +114,11 @@ def _number(formula: Formula | None, sums: Mapping[str, Array]) -> float | None:
         return None
     value = float(formula(sums))
     return value if math.isfinite(value) else None
+
+
+def _ends(found: stats.Intervals, k: int) -> tuple[float, float] | None:
+    low, high = float(found.low[k]), float(found.high[k])
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
 def _any_scored(table: ProbeTable) -> bool:

@@ -15,6 +15,7 @@ from snellen.comparisons.comparable import NamedSpec, unlike
 from snellen.errors import DataError, UsageError
 from snellen.judges.reliability import check_same_items
 from snellen.runs.folder import Run
+from snellen.runs.summary import summary_of
 from snellen.stats.agreement import (
     Kind,
     fisher_interval,
@@ -25,9 +26,6 @@ from snellen.stats.agreement import (
 )
 from snellen.stats.distributions import normal_quantile
 from snellen.studies.overlap import MEASURES, Pairs
-from snellen.studies.overlap import TITLES as OVERLAP_TITLES
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table, short_title
 
 MODEL_NAMES = ("model", "name", "id")
 RATING_NAMES = ("rating", "elo", "score", "arena")
@@ -344,62 +342,3 @@ def golden_pairs(run: Run) -> Pairs:
         and (row := run.replies.get((item.id, repeat))) is not None
         and not row.status.startswith("failed:")
     ]
-
-
-GATED_TITLES: Mapping[str, str] = {
-    "score": "Score (gated)",
-    "easy_wrong_avg": "Score without the gate",
-    SCALAR: "One-to-ten judge",
-}
-
-
-def alignment_table(alignment: Alignment) -> Table:
-    """Each metric's correlations with the ratings, with intervals and p values."""
-    rows = tuple(
-        (
-            title_of_metric(row.metric),
-            *(_cell(c) for c in (row.pearson, row.spearman, row.kendall)),
-            str(row.n),
-        )
-        for row in alignment.rows
-    )
-    columns = ("Metric", "Pearson [95%] p", "Spearman [95%] p", "Kendall [95%] p", "Models")
-    notes = (
-        "in brackets: intervals by Fisher's transformation, none at a correlation of exactly 1 or "
-        "for fewer than four models (Kendall: five); "
-        "p: two-sided, by permutation",
-        *alignment.notes,
-    )
-    return Table(f"{alignment.benchmark}: alignment with outside ratings", columns, rows, notes)
-
-
-def title_of_metric(metric: str) -> str:
-    """A metric's name in tables and figures, overlap measures included."""
-    known = {**OVERLAP_TITLES, **GATED_TITLES}
-    return known.get(metric) or short_title(metric)
-
-
-def _cell(found: Correlation) -> str:
-    if math.isnan(found.value):
-        return "-"
-    ends = "" if found.interval is None else f" [{found.interval[0]:.2f}, {found.interval[1]:.2f}]"
-    p = "p<0.001" if found.p < 0.0005 else f"p={found.p:.3f}"
-    return f"{found.value:.3f}{ends} {p}"
-
-
-def scores_table(alignment: Alignment) -> Table:
-    """What was correlated: each model's rating and its scores, the best rated first.
-
-    The longer of models and metrics goes down the page, so that the table stays narrow.
-    """
-    names = [row.metric for row in alignment.rows]
-    models = sorted(alignment.ratings, key=lambda m: -alignment.ratings[m])
-    lines = [("Model", *models), ("Rating", *(f"{alignment.ratings[m]:g}" for m in models))]
-    for name in names:
-        known = (alignment.scores[name][m] for m in models)
-        lines.append(
-            (title_of_metric(name), *("-" if math.isnan(v) else f"{v:.3f}" for v in known))
-        )
-    if len(models) > len(names):
-        lines = list(zip(*lines, strict=True))
-    return Table("What was correlated", lines[0], tuple(lines[1:]))

@@ -7,8 +7,8 @@ another picture's caption and may abstain: what is right there above blind leaks
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from snellen.errors import ComparisonError
 from snellen.metrics import Array, Tally
 from snellen.runs.folder import Run
 from snellen.stats import bootstrap as stats
-from snellen.tables.table import Table, number
 
 Question = tuple[str, str]
 METRICS = ("overall_acc", "effective_acc", "coverage")
-MOST_LISTED = 30
-FEW_ORDERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,40 +106,58 @@ def _shares_right(runs: Iterable[Run]) -> dict[Question, float]:
     return {question: sum(right) / len(right) for question, right in seen.items()}
 
 
-def controls_table(case: Controlled) -> Table:
-    """The real score beside its controls, and what is left of it on questions without a leak.
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference of overall accuracies, a fraction of 1; `interval` None for a single picture."""
+
+    value: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRow:
+    """The metrics of METRICS under one kind of caption; NaN where a metric has no value.
+
+    `below` is the accuracy with the model's own caption minus that of this row, None for its own.
+    """
+
+    caption: str
+    values: tuple[float, ...]
+    n_questions: int
+    below: Difference | None = None
+
+
+def control_rows(case: Controlled) -> list[ControlRow]:
+    """The real score beside its controls, and the rest of the score on questions without a leak.
 
     Raises:
         ComparisonError: the runs are not about the same pictures.
     """
-    found = leaks(case)
-    rows = [_row("its own caption", [case.real], case.real)]
-    if case.blind:
-        rows.append(_row("blind: none, no E", case.blind, case.real))
-    if case.swapped:
-        rows.append(_row("swapped: another's", case.swapped, case.real))
-    clean = {q for q, leak in found.items() if not (leak.is_guessable or leak.is_leaking)}
-    rows.append(_clean_row(case.real, clean))
-    columns = ("Caption", "Overall %", "Effective %", "Coverage %", "Own minus this", "Questions")
-    title = f"Controls of {case.real.name} on {case.real.spec.benchmark}"
-    return Table(title, columns, tuple(rows), _notes(case, found))
+    real = case.real
+    own = pooled([real])
+    rows = [_row("its own caption", own)]
+    for caption, runs in (("blind: none, no E", case.blind), ("swapped: another's", case.swapped)):
+        if runs:
+            control = pooled(runs)
+            rows.append(replace(_row(caption, control), below=difference(control, own)))
+    flagged = {q for q, leak in leaks(case).items() if leak.is_guessable or leak.is_leaking}
+    keys = [(i.id, p.id) for i in real.items for _ in range(real.spec.repeats) for p in i.probes]
+    part = real.table().where(np.array([key not in flagged for key in keys], bool))
+    clean = _row("its own, no-leak questions", real.protocol.tally(part, real.replies))
+    return [*rows, replace(clean, n_questions=len(set(keys) - flagged))]
 
 
-def _row(label: str, runs: Sequence[Run], real: Run) -> tuple[str, ...]:
-    pooled = _pooled(runs)
-    values = pooled.statistic(METRICS)(pooled.counts.sum(axis=0))
-    shown = tuple(_shown(name, value) for name, value in zip(METRICS, values, strict=True))
-    mine = [real] == list(runs)
-    n = str(int(pooled.sums()["M"]))
-    return (label, *shown, "-" if mine else _difference(pooled, _pooled([real])), n)
+def _row(caption: str, tally: Tally) -> ControlRow:
+    values = tally.statistic(METRICS)(tally.counts.sum(axis=0))
+    return ControlRow(caption, tuple(map(float, values)), int(tally.sums()["M"]))
 
 
-def _shown(name: str, value: float) -> str:
-    return number(name, None if np.isnan(value) else float(value))
+def pooled(runs: Sequence[Run]) -> Tally:
+    """The mean tally of runs on the same pictures.
 
-
-def _pooled(runs: Sequence[Run]) -> Tally:
-    """The mean tally of runs on the same pictures."""
+    Raises:
+        ComparisonError: the runs are about different pictures.
+    """
     tallies = [run.tally() for run in runs]
     first = tallies[0]
     if any(tally.clusters != first.clusters for tally in tallies):
@@ -154,56 +169,23 @@ def _pooled(runs: Sequence[Run]) -> Tally:
     return Tally(first.clusters, first.columns, counts, first.metrics)
 
 
-def _difference(low: Tally, high: Tally) -> str:
-    """The overall accuracy of `high` less that of `low`, in points, with its interval."""
+def difference(low: Tally, high: Tally) -> Difference:
+    """The overall accuracy of `high` minus that of `low`, paired by picture.
+
+    Raises:
+        ComparisonError: the tallies are about different pictures.
+    """
     if low.clusters != high.clusters:
         raise ComparisonError(
             "a control run is about other pictures than the run that it belongs to",
             hint="use the same --limit and --subset for both",
         )
     found = stats.compare_paired(low.counts, high.counts, high.statistic(("overall_acc",)))
-    text = f"{100 * found.difference[0]:+.1f}"
-    if np.isnan(found.low[0]):
-        return text
-    return f"{text} [{100 * found.low[0]:.1f}, {100 * found.high[0]:.1f}]"
+    ends = (float(found.low[0]), float(found.high[0]))
+    return Difference(float(found.difference[0]), None if math.isnan(ends[0]) else ends)
 
 
-def _clean_row(real: Run, clean: set[Question]) -> tuple[str, ...]:
-    table = real.table()
-    keys = [(i.id, p.id) for i in real.items for _ in range(real.spec.repeats) for p in i.probes]
-    part = table.where(np.array([key in clean for key in keys], bool))
-    tally = real.protocol.tally(part, real.replies)
-    values = tally.statistic(METRICS)(tally.counts.sum(axis=0))
-    shown = tuple(_shown(name, value) for name, value in zip(METRICS, values, strict=True))
-    return ("its own, no-leak questions", *shown, "-", str(len(clean)))
-
-
-def _notes(case: Controlled, found: Mapping[Question, Leak]) -> tuple[str, ...]:
-    n = len(found)
-    sizes = [len(p.options) for item in case.real.items for p in item.probes]
-    notes = [
-        f"a blind guess is right {100 * float(np.mean([1 / k for k in sizes])):.1f}% of the time"
-    ]
-    if case.blind:
-        orders, hits = len(case.blind), sum(leak.is_guessable for leak in found.values())
-        notes.append(
-            f"guessable: {hits} of {n} questions, right blind in most of {orders} orders "
-            f"(guessing alone would flag {_flagged_by_chance(sizes, orders):.0f})"
-        )
-        if orders < FEW_ORDERS:
-            notes.append(
-                "one blind order flags lucky guesses: repeat it with several --option-order"
-            )
-    if case.swapped:
-        hits = sum(leak.is_leaking for leak in found.values())
-        notes.append(f"leaking: {hits} of {n} questions are answered right from other captions")
-    if case.blind and case.swapped:
-        above = _difference(_pooled(case.blind), _pooled(case.swapped))
-        notes.append(f"swapped above blind: {above} points of overall accuracy; above 0 leaks")
-    return tuple(notes)
-
-
-def _flagged_by_chance(sizes: Sequence[int], orders: int) -> float:
+def flagged_by_chance(sizes: Sequence[int], orders: int) -> float:
     """How many questions of these numbers of options a guesser has right in most orders."""
     most = range(orders // 2 + 1, orders + 1)
     return sum(
@@ -211,33 +193,3 @@ def _flagged_by_chance(sizes: Sequence[int], orders: int) -> float:
         for k in sizes
         for hits in most
     )
-
-
-def leaks_table(case: Controlled) -> Table:
-    """The flagged questions, the most often right without their caption first."""
-    questions = {(i.id, p.id): p for i in case.real.items for p in i.probes}
-    flagged = [leak for leak in leaks(case).values() if leak.is_guessable or leak.is_leaking]
-    flagged.sort(key=lambda leak: -((leak.blind or 0.0) + (leak.swapped or 0.0)))
-    rows = tuple(
-        (
-            leak.probe,
-            questions[leak.item, leak.probe].question,
-            _share(leak.blind),
-            _share(leak.swapped),
-            " ".join(_flags(leak)),
-        )
-        for leak in flagged[:MOST_LISTED]
-    )
-    rest = len(flagged) - len(rows)
-    notes = (f"and {rest} more",) if rest > 0 else ()
-    columns = ("Question id", "Question", "Right blind", "Right swapped", "Flags")
-    return Table(f"Flagged questions of {case.real.spec.benchmark}", columns, rows, notes)
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.0f}%"
-
-
-def _flags(leak: Leak) -> list[str]:
-    flags = {"guessable": leak.is_guessable, "leaking": leak.is_leaking}
-    return [name for name, is_so in flags.items() if is_so]

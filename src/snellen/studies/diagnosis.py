@@ -14,8 +14,6 @@ from snellen.errors import ComparisonError
 from snellen.records import LETTERS, Item, Probe, Verdict
 from snellen.runs.folder import Run
 from snellen.runs.spec import Value
-from snellen.tables.runs import breakdown, summary_of
-from snellen.tables.table import Table
 
 # Overall within 5% of effective accuracy: hardly any abstention.
 RARELY = 0.05
@@ -25,8 +23,6 @@ LOW_OVERALL = 0.5
 FEW_UNCERTAIN = 0.25
 DENSITY_GAP = 1.1
 STEADY_CV, VOLATILE_CV = 0.3, 0.5
-MOST_LISTED = 30
-MOST_LABELS = 12
 QUIET_PROBES = 2
 
 Question = tuple[str, str]
@@ -34,66 +30,39 @@ Question = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A response pattern and the numbers that led to it."""
+    """A response pattern and the metrics, by name, that led to it."""
 
     name: str
-    because: str
+    metrics: tuple[str, ...] = ()
 
 
 def patterns(metrics: Mapping[str, Value]) -> list[Pattern]:
     """The patterns that a run's metrics show; all are proxies under one judge, not causes."""
-    return [*_answering(metrics), *_density(metrics)]
-
-
-def _answering(metrics: Mapping[str, Value]) -> list[Pattern]:
-    overall, effective = _value(metrics, "overall_acc"), _value(metrics, "effective_acc")
-    uncertain = _value(metrics, "uncertain_ratio")
-    if overall is None or effective is None or uncertain is None:
-        return []
+    values = {name: one.value for name, one in metrics.items()}
     found = []
-    shown = f"overall {100 * overall:.1f}%, effective {100 * effective:.1f}%"
-    if effective - overall <= RARELY * effective:
-        found.append(Pattern("rarely uncertain", shown))
-    if 1 - uncertain <= CONSERVATIVE_COVERAGE and effective >= ACCURATE:
-        found.append(Pattern("conservative", f"{shown}, uncertain {100 * uncertain:.1f}%"))
-    if overall < LOW_OVERALL and uncertain < FEW_UNCERTAIN:
-        because = f"overall {100 * overall:.1f}%, uncertain only {100 * uncertain:.1f}%"
-        found.append(Pattern("committed but wrong", because))
-    return found
-
-
-def _density(metrics: Mapping[str, Value]) -> list[Pattern]:
-    mean, whole = _value(metrics, "mean_density"), _value(metrics, "global_density")
-    cv = _value(metrics, "density_cv")
-    found = []
+    overall, effective = values.get("overall_acc"), values.get("effective_acc")
+    uncertain = values.get("uncertain_ratio")
+    if overall is not None and effective is not None and uncertain is not None:
+        shown = ("overall_acc", "effective_acc")
+        if effective - overall <= RARELY * effective:
+            found.append(Pattern("rarely uncertain", shown))
+        if 1 - uncertain <= CONSERVATIVE_COVERAGE and effective >= ACCURATE:
+            found.append(Pattern("conservative", (*shown, "uncertain_ratio")))
+        if overall < LOW_OVERALL and uncertain < FEW_UNCERTAIN:
+            found.append(Pattern("committed but wrong", ("overall_acc", "uncertain_ratio")))
+    mean, whole = values.get("mean_density"), values.get("global_density")
     if mean and whole:
-        shown = f"mean {mean:.2f}, global {whole:.2f} per mille"
+        name = "alike under both weights"
         if mean / whole >= DENSITY_GAP:
             name = "long captions or many probes are less dense"
         elif whole / mean >= DENSITY_GAP:
             name = "long captions or many probes are denser"
-        else:
-            name = "alike under both weights"
-        found.append(Pattern(name, shown))
+        found.append(Pattern(name, ("mean_density", "global_density")))
+    cv = values.get("density_cv")
     if cv is not None and (cv <= STEADY_CV or cv >= VOLATILE_CV):
         name = "steady density" if cv <= STEADY_CV else "volatile density"
-        found.append(Pattern(name, f"CV {cv:.3f}"))
+        found.append(Pattern(name, ("density_cv",)))
     return found
-
-
-def _value(metrics: Mapping[str, Value], name: str) -> float | None:
-    return metrics[name].value if name in metrics else None
-
-
-def patterns_table(runs: Sequence[Run]) -> Table:
-    """The patterns of each run, with the numbers that led to them."""
-    rows = [
-        (run.name, pattern.name, pattern.because)
-        for run in runs
-        for pattern in patterns(summary_of(run).metrics) or [Pattern("none", "-")]
-    ]
-    notes = ("patterns under this judge: proxies, neither proof of omission nor of invention",)
-    return Table("Response patterns", ("Model", "Pattern", "Numbers"), tuple(rows), notes)
 
 
 def is_silent(verdict: Verdict | None, probe: Probe) -> bool:
@@ -107,7 +76,7 @@ def silent_labels(run: Run, dimension: str) -> dict[str, int]:
     A label with fewer than two scored probes is never called silent.
     """
     heard: dict[str, list[bool]] = defaultdict(list)
-    for item, repeat, probe in _asked(run):
+    for item, repeat, probe in asked(run):
         verdict = run.verdicts.get((item.id, repeat, probe.id))
         label = probe.groups.get(dimension)
         if label and verdict is not None and verdict.status == "scored":
@@ -119,47 +88,18 @@ def silent_labels(run: Run, dimension: str) -> dict[str, int]:
     }
 
 
-def _asked(run: Run) -> list[tuple[Item, int, Probe]]:
+def asked(run: Run) -> list[tuple[Item, int, Probe]]:
+    """Each probe of a run with its item and repeat."""
     return [(i, r, p) for i in run.items for r in range(run.spec.repeats) for p in i.probes]
 
 
-def silence_table(runs: Sequence[Run]) -> Table:
-    """For each model the regions and categories that its captions never speak of."""
-    rows = []
-    for run in runs:
-        regions = silent_labels(run, "region_id")
-        n_regions = len(
-            {p.groups["region_id"] for _, _, p in _asked(run) if "region_id" in p.groups}
-        )
-        named = [name for name, _ in sorted(regions.items(), key=lambda e: (-e[1], e[0]))]
-        rows.append(
-            (
-                run.name,
-                f"{len(regions)}/{n_regions}",
-                *(_share_silent(run, regions, nature) for nature in ("thing", "stuff")),
-                ", ".join(sorted(silent_labels(run, "category"))) or "-",
-                _some(named),
-            )
-        )
-    columns = (
-        "Model", "Silent regions", "Things", "Stuff", "Silent categories", "Regions, largest first",
-    )  # fmt: skip
-    notes = (
-        "silent: every scored question about it was answered E, and there were at least "
-        f"{QUIET_PROBES}",
-    )
-    return Table("What the captions never speak of", columns, tuple(rows), notes)
-
-
-def _share_silent(run: Run, silent: Mapping[str, int], nature: str) -> str:
-    regions = {p.groups["region_id"] for _, _, p in _asked(run) if p.groups.get("nature") == nature}
-    return f"{len(regions & set(silent))}/{len(regions)}" if regions else "-"
-
-
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - MOST_LABELS
-    shown = ", ".join(names[:MOST_LABELS]) or "-"
-    return f"{shown} and {rest} more" if rest > 0 else shown
+def regions_of(run: Run, nature: str = "") -> set[str]:
+    """The regions that a run's questions are about; only `thing` or `stuff` where one is named."""
+    return {
+        p.groups["region_id"]
+        for _, _, p in asked(run)
+        if "region_id" in p.groups and nature in ("", p.groups.get("nature"))
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,20 +153,6 @@ def _difficulty(item: Item, probe: Probe, runs: Sequence[Run]) -> Difficulty:
     return Difficulty(item, probe, len(verdicts), right, silent, favourite, most)
 
 
-def difficulty_table(runs: Sequence[Run]) -> Table:
-    """How many questions how many of the models get right."""
-    found = difficulties(runs)
-    counts = Counter(d.right for d in found)
-    silent = Counter(d.right for d in found if d.abstained == d.n)
-    most = max((d.n for d in found), default=0)
-    rows = tuple(
-        (f"{k} of {most}", str(counts[k]), f"{100 * counts[k] / len(found):.1f}", str(silent[k]))
-        for k in range(most + 1)
-    )
-    columns = ("Right in", "Questions", "Share %", "Of them: E in all")
-    return Table("Difficulty of the questions", columns, rows)
-
-
 def doubtful_questions(runs: Sequence[Run]) -> list[Difficulty]:
     """Questions that no model gets right and some commit on: candidates for a wrong label.
 
@@ -237,37 +163,3 @@ def doubtful_questions(runs: Sequence[Run]) -> list[Difficulty]:
         return []
     found = [d for d in difficulties(runs) if d.n > 1 and not d.right and d.committed_wrong]
     return sorted(found, key=lambda d: (-d.n_favourite, -d.committed_wrong, d.probe.id))
-
-
-def doubtful_table(runs: Sequence[Run]) -> Table:
-    """The questions that all models get wrong, the most suspicious label first."""
-    found = doubtful_questions(runs)
-    rows = tuple(
-        (
-            d.probe.id,
-            d.probe.question,
-            f"{d.probe.answer}: {d.probe.options[LETTERS.index(d.probe.answer)]}",
-            f"{d.favourite}: {d.probe.options[LETTERS.index(d.favourite)]}",
-            f"{d.n_favourite}/{d.n}",
-            f"{d.abstained}/{d.n}",
-        )
-        for d in found[:MOST_LISTED]
-    )
-    rest = len(found) - len(rows)
-    notes = (
-        "no model is right here: a hard question, a shared blind spot, or a wrong label",
-        *((f"and {rest} more",) if rest > 0 else ()),
-    )
-    columns = ("Question id", "Question", "Stored answer", "Most chosen", "By", "E")
-    return Table("Questions that all models get wrong", columns, rows, notes)
-
-
-def diagnose(runs: Sequence[Run]) -> list[Table]:
-    """All tables of the diagnosis of runs on the same items; fewer where data is missing."""
-    tables = [patterns_table(runs), silence_table(runs)]
-    for run in runs:
-        by = summary_of(run).by
-        tables += [breakdown(run, name) for name in ("nature", "area") if name in by]
-    if len(runs) > 1:
-        tables += [difficulty_table(runs), doubtful_table(runs)]
-    return tables

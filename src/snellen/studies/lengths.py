@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from snellen.errors import UsageError
 from snellen.records import ReplyRow
 from snellen.runs.folder import Run
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table, title_of, with_interval
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
-METRICS = ("tokens_per_image", "coverage", "effective_acc", "overall_acc", "global_density")
 
 _END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)|[。！？]+[”’」』）]*|\n+|\Z")
 _ABBREVIATION = re.compile(
@@ -77,25 +74,3 @@ def shorten(run: Run, share: float) -> Run:
             hint="give a run of a reading or rubric benchmark that is no control",
         )
     return replace(run, replies=cut_captions(run.replies, share))
-
-
-def length_table(runs: Sequence[tuple[float, Run]]) -> Table:
-    """The curve: one row a share, shortest first, with what the captions then hold."""
-    ordered = sorted(runs, key=lambda entry: entry[0])
-    names = [n for n in METRICS if n in summary_of(ordered[0][1]).metrics]
-    names = names or list(summary_of(ordered[0][1]).metrics)[:3]
-    rows = tuple(
-        (
-            f"{100 * share:g}%",
-            *(with_interval(name, summary_of(run).metrics.get(name)) for name in names),
-        )
-        for share, run in ordered
-    )
-    last = ordered[-1][1]
-    notes = dict.fromkeys(note for _, run in ordered for note in summary_of(run).notes)
-    return Table(
-        f"{last.name} on {last.spec.benchmark} by caption length: judge {last.spec.judge.name}",
-        ("Caption kept", *(title_of(name) for name in names)),
-        rows,
-        ("cut at the sentence end nearest to the share of characters", *notes),
-    )

@@ -19,9 +19,6 @@ from snellen.keys import rng_for
 from snellen.metrics import Array, pool
 from snellen.runs.folder import Run
 from snellen.stats.distributions import t_quantile, t_two_sided
-from snellen.tables.comparison import p_text
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table, number
 
 RELABELLINGS = 1_000
 FEWEST_RELABELLINGS = 20
@@ -154,46 +151,3 @@ def cells_of(runs: Sequence[Run], generators: Sequence[str]) -> Cells:
             right[:, m, g] = pool(cluster[mine], table.correct[mine], n)
             asked[:, m, g] = pool(cluster[mine], np.ones(int(mine.sum())), n)
     return Cells(right, asked)
-
-
-def neutrality_table(runs: Sequence[Run]) -> Table | None:
-    """Overall accuracy by generator, and whether models do better on their own family's questions.
-
-    None where the questions do not name at least two generators.
-    """
-    generators = generators_of(runs)
-    if len(generators) < 2:
-        return None
-    cells = cells_of(runs, generators)
-    own = np.array([[is_own(r.spec.model.family, g) for g in generators] for r in runs], bool)
-    rows = tuple(
-        (
-            run.name,
-            run.spec.model.family or "-",
-            *(
-                number("overall_acc", float(cells.accuracy[m, g])) + (" *" if own[m, g] else "")
-                for g in range(len(generators))
-            ),
-            number("overall_acc", summary_of(run).metrics["overall_acc"].value),
-        )
-        for m, run in enumerate(runs)
-    )
-    columns = ("Model", "Family", *(f"by {g}, %" for g in generators), "All, %")
-    notes = ("* questions of the model's own family", *_verdict(family_advantage(cells, own)))
-    return Table("Overall accuracy by the questions' generator", columns, rows, notes)
-
-
-def _verdict(found: Advantage | None) -> tuple[str, ...]:
-    if found is None:
-        return (
-            "no test: it needs a model of a generator's family (`family` in snellen.toml) and "
-            "one of another",
-        )
-    text = (
-        f"own-family advantage {100 * found.difference:+.1f} points "
-        f"[{100 * found.low:.1f}, {100 * found.high:.1f}], {p_text(found.p_images)} over "
-        f"{found.n_images} images"
-    )
-    if found.p_families is None:
-        return (text, "too few models to tell families from other traits of these models")
-    return (text, f"{p_text(found.p_families)} over other assignments of families to models")

@@ -10,8 +10,7 @@ import numpy as np
 
 from snellen.records import ReplyRow
 from snellen.runs.folder import Run
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table
+from snellen.runs.summary import summary_of
 
 CONTENT_FILTER = "content_filter"
 _REFUSAL = re.compile(
@@ -80,36 +79,3 @@ def service_of(run: Run) -> Service:
 def _mean(counts: Sequence[int | None]) -> float | None:
     known = [count for count in counts if count is not None]
     return float(np.mean(known)) if known else None
-
-
-def provider_table(runs: Sequence[Run]) -> Table:
-    """Latency, tokens, cost, failures and refusals of each run's model."""
-    rows = tuple((run.name, *_cells(service_of(run))) for run in runs)
-    columns = (
-        "Model", "Replies", "p50 s", "p95 s", "Output tokens", "Thinking tokens", "USD/item",
-        "USD/right fact", "Failed", "Refused", "Cut off",
-    )  # fmt: skip
-    notes = (
-        "costs are the model's, without the judge's; `-` where the endpoint or the settings do "
-        "not say",
-    )
-    return Table("The provider's view", columns, rows, notes)
-
-
-def _cells(service: Service) -> tuple[str, ...]:
-    return (
-        str(service.n),
-        _number(service.latency_p50_s, 2),
-        _number(service.latency_p95_s, 2),
-        _number(service.output_tokens, 0),
-        _number(service.thinking_tokens, 0),
-        _number(service.cost_item_usd, 6),
-        _number(service.cost_right_usd, 6),
-        str(service.failed),
-        str(service.refused),
-        str(service.cut),
-    )
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -11,9 +11,7 @@ from typing import Any
 import msgspec
 
 from snellen.errors import UsageError
-from snellen.runs.folder import Run
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table, is_percent, number, title_of
+from snellen.protocols import metric_named
 
 FILE = "published_scores.json"
 # What the papers' columns are called here, where they are called otherwise.
@@ -43,12 +41,6 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "score", "gate_pass", "must_right_acc", "easy_wrong_acc", "easy_wrong_avg",
     ),
 }  # fmt: skip
-# Decimals of a printed per cent, as the papers print them.
-DIGITS: Mapping[str, int] = {"capprobe": 2, "perception_bench": 1, "perception_rubrics": 2}
-WARNING = (
-    "scores depend on the judge, its settings and the parser: published rows are for orientation, "
-    "and only rows under the same judge compare"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,33 +84,18 @@ def _metrics(row: Mapping[str, Any], benchmark: str) -> dict[str, float]:
     renamed = {COLUMNS[benchmark].get(name, name): value for name, value in row.items()}
     wanted = (name for name in METRICS[benchmark] if isinstance(renamed.get(name), int | float))
     return {
-        name: renamed[name] / 100 if is_percent(name) else float(renamed[name]) for name in wanted
+        name: renamed[name] / 100 if _is_rate(name) else float(renamed[name]) for name in wanted
     }
 
 
-def published_table(runs: Sequence[Run]) -> Table:
-    """One's own runs of one benchmark among the published ones, the best headline first.
+def _is_rate(name: str) -> bool:
+    metric = metric_named(name)
+    return metric is not None and metric.scale == 100
 
-    Raises:
-        UsageError: nothing is published about this benchmark.
-    """
-    benchmark = runs[0].spec.benchmark
-    names = METRICS.get(benchmark, ())
-    rows = [(row.model, row.judge, dict(row.metrics)) for row in published_models(benchmark)]
-    for run in runs:
-        found = summary_of(run).metrics
-        own = {n: v for n in names if n in found and (v := found[n].value) is not None}
-        rows.append((f"{run.name} (yours)", run.spec.judge.name, own))
-    rows.sort(key=lambda row: -row[2].get(names[0], float("-inf")))
-    return Table(
-        f"{benchmark}: published rows and yours",
-        ("Model", *(title_of(name) for name in names), "Judge"),
-        tuple(
-            (m, *(number(n, values.get(n), DIGITS[benchmark]) for n in names), judge)
-            for m, judge, values in rows
-        ),
-        (WARNING, f"published: {_scores()[benchmark]['source']}"),
-    )
+
+def source_of(benchmark: str) -> str:
+    """Where the published scores of a benchmark stand."""
+    return str(_scores()[benchmark]["source"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from snellen.keys import rng_for
 from snellen.metrics import ProbeTable
 from snellen.runs.folder import Run
 from snellen.runs.naming import named_apart
+from snellen.runs.summary import summary_of
 from snellen.stats.agreement import (
     Slope,
     average_ranks,
@@ -28,8 +28,6 @@ from snellen.stats.agreement import (
     r_squared,
     slope,
 )
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table
 
 SHARES = (0.2, 0.4, 0.6, 0.8)
 DRAWS = 10
@@ -215,137 +213,12 @@ def coverage_of(runs: Sequence[Run]) -> tuple[CoveragePoint, ...]:
 
     It needs two runs or more, all over the same items.
     """
-    full = _in_full(runs)
+    full = in_full(runs)
     if len(full) < 2 or any(run.spec.items != full[0].spec.items for run in full):
         return ()
     return rubric_coverage(full)
 
 
-def _in_full(runs: Sequence[Run]) -> list[Run]:
+def in_full(runs: Sequence[Run]) -> list[Run]:
+    """The runs that skipped no statement."""
     return [run for run in runs if not summary_of(run).counts.skipped]
-
-
-def study_tables(runs: Sequence[Run]) -> list[Table]:
-    """The tables that rubric runs of one benchmark and one judge allow.
-
-    A note names the runs that `--gate-first` keeps out of the studies of all statements.
-    """
-    full = _in_full(runs)
-    gates = gates_table(runs)
-    short = [run.name for run in runs if summary_of(run).counts.skipped]
-    if short:
-        note = f"made with --gate-first, so in no study of all statements: {', '.join(short)}"
-        gates = replace(gates, notes=(*gates.notes, note))
-    tables = [gates, length_table(runs)]
-    points = coverage_of(runs)
-    if points:
-        tables.append(coverage_table(points))
-    if len(full) >= FEWEST:
-        tables.append(models_table(full))
-    if any("proposer" in summary_of(run).by for run in full):
-        tables.append(proposers_table(full))
-    return tables
-
-
-def gates_table(runs: Sequence[Run]) -> Table:
-    """The share of each domain's gates that are known to be shut, and its part of all of them."""
-    shut = [(run, summary_of(run).extra["shut_gates"]["category"]) for run in runs]
-    labels = sorted({label for _, by in shut for label in by})
-    rows = [(run.name, *(_gate_cell(by.get(label)) for label in labels)) for run, by in shut]
-    notes = ("per cent of the domain's gates / of all shut gates of the model",)
-    return Table("Shut gates by domain", ("Model", *labels), tuple(rows), notes)
-
-
-def _gate_cell(found: Mapping[str, Any] | None) -> str:
-    if found is None or found["share"] is None:
-        return "-"
-    of_all = "-" if found["of_all"] is None else f"{100 * found['of_all']:.0f}"
-    return f"{100 * found['share']:.0f} / {of_all}"
-
-
-def length_table(runs: Sequence[Run]) -> Table:
-    """The length bias of each model."""
-    rows = []
-    for found in map(length_bias, runs):
-        known = not math.isnan(found.r)
-        ends = found.interval
-        rows.append(
-            (
-                found.model,
-                f"{found.mean_words:.0f}",
-                f"{found.r:.3f}" if known else "-",
-                "-" if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]",
-                f"{found.p:.3g}" if known else "-",
-                str(found.n),
-            )
-        )
-    columns = ("Model", "Words", "r", "95%", "p", "Images")
-    notes = ("Pearson's r of score and words over the images whose score is known",)
-    return Table("Length bias", columns, tuple(rows), notes)
-
-
-def coverage_table(points: Sequence[CoveragePoint]) -> Table:
-    """The spread of scores (points) and of ranks at each share of rubrics."""
-    rows = tuple(
-        (
-            f"{100 * point.share:.0f}%",
-            f"{100 * np.mean(list(point.score_sd.values())):.2f}",
-            f"{100 * max(point.score_sd.values()):.2f}",
-            f"{100 * np.mean(list(point.bias.values())):+.2f}",
-            f"{np.mean(list(point.rank_sd.values())):.2f}",
-            f"{max(point.rank_sd.values()):.2f}",
-        )
-        for point in points
-    )
-    columns = ("Kept", "SD of score", "Largest", "Shift of score", "SD of rank", "Largest")
-    notes = (
-        f"{points[0].draws} seeded draws; points of score, means and largest over the models",
-        "fewer Must-Right statements shut fewer gates: the shift is part of the finding",
-    )
-    return Table("Rubric coverage", columns, rows, notes)
-
-
-def models_table(runs: Sequence[Run]) -> Table:
-    """What holds across models: consistency of the two streams, and how the gap closes."""
-    same = consistency(metric_points(runs, "gate_pass", "easy_wrong_acc"))
-    line = gap_slope(metric_points(runs, "score", "reliability_gap"))
-    rows = (
-        ("R squared, Easy-Wrong on gate pass", _known(same.r_squared), "-", str(same.n)),
-        (
-            "Slope, gap on score",
-            _known(line.slope),
-            "-" if math.isnan(line.low) else f"[{line.low:.3f}, {line.high:.3f}]",
-            str(line.n),
-        ),
-    )
-    notes = ("a slope above 0: the gap closes as models get better",)
-    return Table("Across models", ("", "Value", "95%", "Models"), rows, notes)
-
-
-def _known(value: float) -> str:
-    """A number, `-` where models that are all alike leave none."""
-    return "-" if math.isnan(value) else f"{value:.3f}"
-
-
-def proposers_table(runs: Sequence[Run]) -> Table:
-    """Each model's atomic accuracy on the statements of each proposer.
-
-    `*` marks statements by a model of the same family: a proposer that favours its own would show
-    there.
-    """
-    by_model = [(run, summary_of(run).by.get("proposer", {})) for run in runs]
-    proposers = sorted({name for _, by in by_model for name in by})
-    rows = []
-    for run, by in by_model:
-        cells = [_proposer_cell(run, name, by.get(name, {})) for name in proposers]
-        rows.append((run.name, *cells))
-    notes = ("atomic accuracy in per cent; * proposer of the model's own family",)
-    return Table("Statements by proposer", ("Model", *proposers), tuple(rows), notes)
-
-
-def _proposer_cell(run: Run, proposer: str, metrics: Mapping[str, object]) -> str:
-    value = getattr(metrics.get("atomic_acc"), "value", None)
-    if value is None:
-        return "-"
-    family = (run.spec.model.family or run.name).casefold()
-    return f"{100 * value:.1f}" + ("*" if family in proposer.casefold() else "")

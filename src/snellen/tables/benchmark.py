@@ -3,77 +3,85 @@
 from __future__ import annotations
 
 from snellen.readers.statistics import BenchmarkInfo, PictureInfo, Spread
-from snellen.tables.table import Table
+from snellen.tables.table import Cell, Column, Format, Number, Table, plain
+
+MEAN = Format(digits=2)
+SPREAD_NOTE = "a mean, in brackets the smallest and the largest"
 
 
 def info_tables(found: BenchmarkInfo) -> list[Table]:
     """A benchmark's statistics: totals, then counts and lengths by label, then pictures."""
-    totals = [
-        ("items", str(found.items)),
-        ("probes", str(found.probes)),
-        ("clusters for resampling", str(found.clusters)),
-        ("regions", str(found.regions)),
-        ("items with a hint", str(found.hints)),
-        ("items with several pictures", str(found.multi_image_items)),
+    totals: list[tuple[Cell, ...]] = [
+        ("items", found.items),
+        ("probes", found.probes),
+        ("clusters for resampling", found.clusters),
+        ("regions", found.regions),
+        ("items with a hint", found.hints),
+        ("items with several pictures", found.multi_image_items),
         ("probes an item", _spread(found.probes_per_item)),
         ("prompt length, characters", _spread(found.prompt_chars)),
         ("answer length, characters", _spread(found.answer_chars)),
         ("golden caption, words", _spread(found.reference_words)),
-        ("bad rows left out", str(found.skipped)),
+        ("bad rows left out", found.skipped),
     ]
-    kept = tuple(row for row in totals if row[1] not in {"-", "0"})
-    tables = [Table("Totals", ("What", "Value"), kept)]
-    tables += [_groups_table(found, name) for name in (*found.groups, *found.probe_groups)]
-    return [*tables, _pictures_table(found)]
+    return [
+        _facts("Totals", totals),
+        *(_groups_table(found, name) for name in (*found.groups, *found.probe_groups)),
+        _pictures_table(found.pictures),
+    ]
 
 
-def _spread(spread: Spread | None) -> str:
+def _facts(title: str, rows: list[tuple[Cell, ...]]) -> Table:
+    """A table of facts without those that are unknown or zero."""
+    kept = tuple(row for row in rows if row[1])
+    spread = any(isinstance(row[1], Number) for row in kept)
+    columns = (Column("Fact"), Column("Value", MEAN))
+    return Table(title, columns, kept, (SPREAD_NOTE,) if spread else ())
+
+
+def _spread(spread: Spread | None) -> Number | None:
     if spread is None:
-        return "-"
-    return f"mean {spread.mean:.2f}, {spread.min:g} to {spread.max:g}"
+        return None
+    return Number(spread.mean, bounds=(spread.min, spread.max))
 
 
 def _groups_table(found: BenchmarkInfo, name: str) -> Table:
     counts = found.groups.get(name) or found.probe_groups[name]
-    rows = tuple(
-        (
-            label,
-            str(n),
-            _spread(found.prompt_chars_by.get(label)),
-            _spread(found.answer_chars_by.get(label)),
-            *_picture_cells(found.pictures_by.get(label)),
-        )
-        for label, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    rows = []
+    for label, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
+        lengths = (found.prompt_chars_by.get(label), found.answer_chars_by.get(label))
+        row: tuple[Cell, ...] = (label, n, *map(_spread, lengths))
+        pictures = found.pictures_by.get(label)
+        if pictures is not None:
+            sizes = f"{_size(pictures.smallest)} to {_size(pictures.largest)}"
+            row = (*row, pictures.uses, sizes)
+        rows.append(row)
+    columns = (
+        *plain(name, "items" if name in found.groups else "probes"),
+        *(Column(title, MEAN) for title in ("prompt characters", "answer characters")),
+        *plain("pictures", "sizes"),
     )
-    what = "items" if name in found.groups else "probes"
-    measured = ("pictures", "sizes") if len(rows[0]) > 4 else ()
-    columns = (name, what, "prompt characters", "answer characters", *measured)
-    if all(row[2] == "-" for row in rows):
-        return Table(f"By {name}", columns[:2], tuple(row[:2] for row in rows))
-    return Table(f"By {name}", columns, rows)
+    shown = 2 if all(row[2] is None for row in rows) else len(rows[0])
+    notes = (SPREAD_NOTE,) if shown > 2 else ()
+    return Table(f"By {name}", columns[:shown], tuple(row[:shown] for row in rows), notes)
 
 
-def _picture_cells(pictures: PictureInfo | None) -> tuple[str, ...]:
-    if pictures is None:
-        return ()
-    return str(pictures.uses), f"{_size(pictures.smallest)} to {_size(pictures.largest)}"
+def _size(size: tuple[int, int] | None) -> str | None:
+    return f"{size[0]}x{size[1]}" if size else None
 
 
-def _size(size: tuple[int, int] | None) -> str:
-    return f"{size[0]}x{size[1]}" if size else "-"
-
-
-def _pictures_table(found: BenchmarkInfo) -> Table:
-    pictures = found.pictures
-    rows = [
-        ("pictures, as used", str(pictures.uses)),
-        ("pictures, distinct", str(pictures.distinct)),
-        ("pictures an item", _spread(pictures.per_item)),
-        ("formats", ", ".join(f"{k} {n}" for k, n in sorted(pictures.formats.items()))),
-        ("smallest", _size(pictures.smallest)),
-        ("largest", _size(pictures.largest)),
-        ("of unknown size", str(pictures.size_unknown)),
-        ("unreadable", str(pictures.unreadable)),
-    ]
-    kept = tuple(row for row in rows if row[1] not in {"-", "0"})
-    return Table("Pictures", ("What", "Value"), kept)
+def _pictures_table(pictures: PictureInfo) -> Table:
+    formats = ", ".join(f"{kind} {n}" for kind, n in sorted(pictures.formats.items()))
+    return _facts(
+        "Pictures",
+        [
+            ("pictures, as used", pictures.uses),
+            ("pictures, distinct", pictures.distinct),
+            ("pictures an item", _spread(pictures.per_item)),
+            ("formats", formats),
+            ("smallest", _size(pictures.smallest)),
+            ("largest", _size(pictures.largest)),
+            ("of unknown size", pictures.size_unknown),
+            ("unreadable", pictures.unreadable),
+        ],
+    )

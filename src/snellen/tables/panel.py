@@ -1,4 +1,4 @@
-"""The tables of a panel: who voted with it, and where it was split."""
+"""The tables of a panel: how often each member voted with it, and where it was split."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from snellen.runs.folder import Run
-from snellen.tables.runs import summary_of
-from snellen.tables.table import Table
+from snellen.runs.summary import summary_of
+from snellen.tables.table import RATE, Column, Format, Label, Share, Table, plain
+from snellen.tables.writers import written
 
 
 def panel_tables(run: Run) -> list[Table]:
@@ -15,30 +16,28 @@ def panel_tables(run: Run) -> list[Table]:
     found: Mapping[str, Any] | None = summary_of(run).extra.get("panel")
     if not found or not found["members"]:
         return []
-    kappa = found["kappa"]
+    split = _share(found["disagreement"])
     notes = (
         f"rule: {found['panel']}, at least {found['min_valid']} valid votes",
-        f"split on {_share(found['disagreement'])} of the probes with two votes or more; "
-        f"Fleiss' kappa {'-' if kappa is None else f'{kappa:.2f}'}",
+        f"split on {written(split, RATE)}% of the probes with two votes or more; "
+        f"Fleiss' kappa {written(found['kappa'], Format(digits=2))}",
     )
     rows = tuple(
-        (name, str(m["valid"]), _per_cent(m["with_panel"], m["decided"]))
+        (Label(name), int(m["valid"]), Share(m["with_panel"], m["decided"]).value)
         for name, m in found["members"].items()
     )
-    columns = ("Judge", "Valid votes", "With the panel %")
-    tables = [Table(f"{run.name}: the panel's votes", columns, rows, notes)]
+    columns = (*plain("Judge", "Valid votes"), Column("With the panel", RATE))
+    fidelity = run.spec.judge.fidelity
+    tables = [Table(f"{run.name}: the panel's votes", columns, rows, notes, fidelity=fidelity)]
     for dimension in run.protocol.dimensions[:1]:
         labels = found["by"].get(dimension, {})
-        split = tuple((label, _share(v), str(v["n"])) for label, v in labels.items())
-        if split:
+        lines = tuple((label, _share(v), int(v["n"])) for label, v in labels.items())
+        if lines:
             title = f"{run.name}: disagreement by {dimension}"
-            tables.append(Table(title, (dimension, "Split", "Probes"), split))
+            columns = (Column(dimension), Column("Split", RATE), Column("Probes"))
+            tables.append(Table(title, columns, lines, fidelity=fidelity))
     return tables
 
 
-def _share(votes: Mapping[str, Any]) -> str:
-    return _per_cent(votes["split"], votes["n"]) + "%" if votes["n"] else "-"
-
-
-def _per_cent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if whole else "-"
+def _share(votes: Mapping[str, Any]) -> float | None:
+    return Share(votes["split"], votes["n"]).value

@@ -6,27 +6,49 @@ from collections.abc import Mapping, Sequence
 
 from snellen.runs.folder import Run
 from snellen.runs.spec import Summary
-from snellen.tables.table import Table, number, title_of, with_interval
+from snellen.runs.summary import summary_of
+from snellen.tables.table import (
+    Cell,
+    Column,
+    Format,
+    Label,
+    Number,
+    Rows,
+    Share,
+    Table,
+    format_of,
+    measured,
+    metric_column,
+    metric_label,
+    plain,
+)
 
 # The share of probes above which unscored ones are warned of.
 MUCH_UNSCORED = 0.05
+FEW_SCORED = 0.8
+USD = Format(digits=4)
+DIMENSION_TITLES: Mapping[str, str] = {"l1": "domain", "error_category": "capability"}
 
 
 def leaderboard(runs: Sequence[Run]) -> Table:
     """All metrics of runs of one protocol, the best headline first, each with its interval."""
     summaries = [(label_of(run), summary_of(run)) for run in ranked(runs)]
     names = metric_names([summary for _, summary in summaries])
-    rows = tuple(
+    rows: Rows = tuple(
         (
-            name,
-            *(with_interval(metric, summary.metrics.get(metric)) for metric in names),
-            _scored(summary),
+            Label(name),
+            *(measured(summary.metrics.get(metric)) for metric in names),
+            Share(summary.counts.scored, summary.counts.probes),
         )
         for name, summary in summaries
     )
-    columns = ("Model", *(title_of(n) for n in names), "Scored")
+    brackets = "in brackets: 95% intervals, clustered by image"
+    spread = [summary.metrics.get("density_cv") for _, summary in summaries]
+    if any(value is not None and value.ci95 is not None for value in spread):
+        brackets += "; those of Density CV are too short where caption lengths have heavy tails"
     title = f"{runs[0].spec.benchmark}: judge {runs[0].spec.judge.name}"
-    return Table(title, columns, rows, (*_notes(summaries), *unfinished(summaries)))
+    columns = (Column("Model"), *map(metric_column, names), Column("Scored"))
+    return Table(title, columns, rows, (brackets, *told(summaries), *unfinished(summaries)))
 
 
 def overview(runs: Sequence[Run]) -> Table:
@@ -50,9 +72,13 @@ def metric_names(summaries: Sequence[Summary]) -> list[str]:
 
 
 def ranked(runs: Sequence[Run]) -> list[Run]:
-    """The runs in the order of their leaderboard, the best first."""
-    headline = runs[0].protocol.headline
-    return sorted(runs, key=lambda run: -_headline(summary_of(run), headline))
+    """The runs in the order of their leaderboard, the best headline first."""
+
+    def headline(run: Run) -> float:
+        cell = measured(summary_of(run).metrics.get(runs[0].protocol.headline))
+        return float("-inf") if cell.value is None else cell.value
+
+    return sorted(runs, key=headline, reverse=True)
 
 
 def label_of(run: Run) -> str:
@@ -61,35 +87,13 @@ def label_of(run: Run) -> str:
     return f"{run.name} ({control})" if control and control != run.name else run.name
 
 
-def summary_of(run: Run) -> Summary:
-    """The run's summary, computed anew where the run ended before it was written."""
-    if run.summary is not None:
-        return run.summary
-    from snellen.runs.summary import summarise
-
-    return summarise(run, status="incomplete")
-
-
-def _headline(summary: Summary, name: str) -> float:
-    metric = summary.metrics.get(name)
-    return float("-inf") if metric is None or metric.value is None else metric.value
-
-
-def _scored(summary: Summary) -> str:
-    counts = summary.counts
-    return f"{counts.scored}/{counts.probes}"
-
-
-def _notes(summaries: Sequence[tuple[str, Summary]]) -> tuple[str, ...]:
-    brackets = "in brackets: 95% intervals, clustered by image"
-    spread = [summary.metrics.get("density_cv") for _, summary in summaries]
-    if any(value is not None and value.ci95 is not None for value in spread):
-        brackets += "; those of Density CV are too short where caption lengths have heavy tails"
-    return (brackets, *told(summaries))
+def named(run: Run) -> Label:
+    """The model's name as a cell, with the fidelity of the run's judge."""
+    return Label(run.name, fidelity=run.spec.judge.fidelity)
 
 
 def told(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
-    """What named runs say of themselves; what not all of them say bears the names."""
+    """The notes of named runs; a note that not all of them have bears the names."""
     who: dict[str, list[str]] = {}
     for name, summary in summaries:
         for note in summary.notes:
@@ -118,19 +122,30 @@ def unfinished(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
 def readings(run: Run) -> Table:
     """Each metric of one run in all its readings: strict, over scored probes, upper bound."""
     summary = summary_of(run)
-    rows = tuple(
+    rows: Rows = tuple(
         (
-            title_of(name),
-            with_interval(name, value),
-            number(name, value.scored),
-            number(name, value.upper),
-            number(name, value.lower),
-            f"{value.n:.0f}",
+            metric_label(name),
+            Number(value.value, value.ci95, format=format_of(name)),
+            *(
+                Number(reading, format=format_of(name))
+                for reading in (value.scored, value.upper, value.lower)
+            ),
+            round(value.n),
         )
         for name, value in summary.metrics.items()
     )
-    columns = ("Metric", "Value [95%]", "Over scored", "Upper", "Lower", "n")
-    return Table(f"{summary.model} on {summary.benchmark}", columns, rows, summary.notes)
+    columns = plain("Metric", "Value [95%]", "Over scored", "Upper", "Lower", "n")
+    title = f"{summary.model} on {summary.benchmark}"
+    return Table(title, columns, rows, summary.notes, fidelity=run.spec.judge.fidelity)
+
+
+def dimension_title(dimension: str) -> str:
+    """The name of a dimension of a breakdown among people.
+
+    >>> dimension_title("l1")
+    'domain'
+    """
+    return DIMENSION_TITLES.get(dimension, dimension).replace("_", " ")
 
 
 def breakdown(run: Run, dimension: str) -> Table:
@@ -138,60 +153,55 @@ def breakdown(run: Run, dimension: str) -> Table:
     summary = summary_of(run)
     groups = summary.by[dimension]
     names = list(next(iter(groups.values())))
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for label, metrics in sorted(groups.items()):
         counts = summary.group_counts[dimension][label]
         asked = counts["probes"] - counts.get("skipped", 0)
-        flag = " !" if counts["scored"] < 0.8 * asked else ""
-        rows.append(
-            (
-                label,
-                *(
-                    with_interval(name, metrics[name] if counts["scored"] else None)
-                    for name in names
-                ),
-                f"{counts['scored']}/{asked}{flag}",
-                str(counts["items"]),
-            )
-        )
-    columns = (dimension, *(title_of(n) for n in names), "Scored", "Items")
-    rest = "how many there are stands last"
+        few = counts["scored"] < FEW_SCORED * asked
+        cells = [measured(metrics[name] if counts["scored"] else None) for name in names]
+        scored = Share(counts["scored"], asked, "!" if few else "")
+        rows.append((label, *cells, scored, counts["items"]))
+    rest = "the last column counts the items"
     if any(0 < v.n_clusters < v.n_items for m in groups.values() for v in m.values()):
-        rest = "fewer clusters than items, since some share a picture or a source"
+        rest = "there are fewer clusters than items, since some share a picture or a source"
     notes = [f"in brackets: 95% intervals, clustered by image; {rest}"]
-    if _flagged(rows):
+    if any(scored.remark for *_, scored, _ in rows if isinstance(scored, Share)):
         notes.append("! fewer than four in five probes are scored")
     if summary.counts.skipped:
         notes.append(f"{summary.counts.skipped} probes were skipped; they are in neither count")
-    return Table(f"{summary.model} by {dimension}", columns, tuple(rows), tuple(notes))
-
-
-def _flagged(rows: Sequence[tuple[str, ...]]) -> bool:
-    return any(row[-2].endswith("!") for row in rows)
+    title = dimension_title(dimension)
+    columns = (Column(title.capitalize()), *map(metric_column, names), *plain("Scored", "Items"))
+    return Table(
+        f"{summary.model} by {title}",
+        columns,
+        tuple(rows),
+        tuple(notes),
+        fidelity=run.spec.judge.fidelity,
+    )
 
 
 def counts_table(runs: Sequence[Run]) -> Table:
-    """What was and was not scored, by reason, and what it cost."""
-    rows = []
+    """Scored and unscored probes of each run by reason, and the cost."""
     any_skipped = any(summary_of(run).counts.skipped for run in runs)
+    rows: list[tuple[Cell, ...]] = []
     for run in runs:
         summary = summary_of(run)
         counts = summary.counts
         cost = summary.usage.get("cost_usd")
         rows.append(
             (
-                label_of(run),
-                f"{counts.scored}/{counts.probes}",
+                Label(label_of(run), fidelity=run.spec.judge.fidelity),
+                Share(counts.scored, counts.probes),
                 _reasons(counts.unscored_by_reason),
                 _reasons(counts.scored_by_reason),
-                *([str(counts.skipped)] if any_skipped else []),
-                "unknown" if cost is None else f"{cost:.4f}",
+                *([counts.skipped] if any_skipped else []),
+                "unknown" if cost is None else float(cost),
             )
         )
     skipped = ("Skipped",) if any_skipped else ()
-    columns = ("Model", "Scored", "Unscored because", "Scored as", *skipped, "Cost USD")
-    return Table("What was scored", columns, tuple(rows))
+    columns = plain("Model", "Scored", "Unscored because", "Scored as", *skipped)
+    return Table("Scored and unscored probes", (*columns, Column("Cost USD", USD)), tuple(rows))
 
 
-def _reasons(reasons: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {n}" for name, n in reasons.items()) or "-"
+def _reasons(reasons: Mapping[str, int]) -> str | None:
+    return ", ".join(f"{name} {n}" for name, n in reasons.items()) or None
