@@ -79,6 +79,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("SNELLEN_CACHE", str(folder))
     proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy")
-    for name in (*proxies, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    # Workers of a parallel run have the width of the terminal that started them.
+    for name in (*proxies, "OPENAI_API_KEY", "OPENAI_BASE_URL", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     return folder

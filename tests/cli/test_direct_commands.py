@@ -66,7 +66,7 @@ class TestTables:
         assert line.split() == ["83.3", "66.7", "33.3", "0.0", "66.7"]
 
     def test_show_sets_the_control_beside_the_run(self, world):
-        """Without pictures 3 of 6 answers are right, with them 5: 60% needs no looking."""
+        """Without pictures 3 of 6 answers are right, with them 5: 60% needs no picture."""
         done = type_in("show", world / "real", world / "control")
         assert "Without the pictures" in done.stdout
         [row] = re.findall(r"fake .* 33\.3 +60\.0", done.stdout)

@@ -377,15 +377,16 @@ def test_a_run_that_did_not_end_says_so_in_every_table_of_numbers(tmp_path: Path
     assert not any("not final" in note for note in ended)
 
 
-def test_many_unscored_probes_are_warned_of(tmp_path: Path) -> None:
-    """Above one in twenty the leaderboard and the page say how many count as not right."""
+def test_unscored_probes_are_told_of(tmp_path: Path) -> None:
+    """The leaderboard and the page say how many there are, and which probes the values are over."""
     run = reading_run(tmp_path)
     one = summary_of(run)
     many = replace(one, counts=replace(one.counts, scored=20, unscored=4))
-    told = "m: 4 of 24 probes are unscored and count as not right"
+    told = "m: 4 of 24 probes are unscored: values are over scored probes"
     assert told in Page(page_of(replace(run, summary=many))).words
     assert told in leaderboard([replace(run, summary=many)]).notes
-    assert not any("unscored" in note for note in leaderboard([run]).notes)
+    none = replace(one, counts=replace(one.counts, scored=24, unscored=0))
+    assert not any("unscored" in note for note in leaderboard([replace(run, summary=none)]).notes)
 
 
 def test_the_one_interval_that_no_bootstrap_holds_is_marked(tmp_path: Path) -> None:

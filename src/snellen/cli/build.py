@@ -96,7 +96,7 @@ def list_stages(kind: str, *, as_json: bool) -> int:
     """Prints the stages of a kind, in their order."""
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.pipelines import PIPELINES
-    from snellen.tables.table import Table
+    from snellen.tables.table import Table, plain
 
     pipeline = PIPELINES[kind]
     if as_json:
@@ -109,7 +109,7 @@ def list_stages(kind: str, *, as_json: bool) -> int:
         )
         for number, stage in enumerate(pipeline.stages, 1)
     )
-    print_table(Table(f"{kind}: {pipeline.title}", ("Stage", "Does"), rows))
+    print_table(Table(f"{kind}: {pipeline.title}", plain("Stage", "Does"), rows))
     return 0
 
 
@@ -176,7 +176,8 @@ def run_build(request: BuildRequest, words: dict[str, Any]) -> int:
 
 def show_built(built: Built, *, as_json: bool) -> None:
     """Prints the funnel to stdout, and notices and what to do next to stderr."""
-    from snellen.cli.printing import legible, print_json, print_table
+    from snellen.cli.printing import print_json, print_table
+    from snellen.tables.screen import legible
 
     for notice in built.notices:
         click.echo(f"notice: {legible(notice)}", err=True)
@@ -199,20 +200,21 @@ def show_built(built: Built, *, as_json: bool) -> None:
 
 def funnel_table(funnel: tuple[StageRecord, ...]) -> Table:
     """The funnel as a table: what entered each stage, and what left it."""
-    from snellen.tables.table import Table
+    from snellen.tables.table import Column, Format, Table, plain
 
-    columns = ("Stage", "In", "Kept", "Rejected", "Made", "Dropped", "Calls", "Tokens", "Cost USD")
+    titles = ("Stage", "In", "Kept", "Rejected", "Made", "Dropped", "Calls", "Tokens")
+    columns = (*plain(*titles), Column("Cost USD", Format(digits=2)))
     rows = tuple(
         (
             row.stage,
-            f"{row.entered:,}",
-            f"{row.kept:,}",
-            f"{row.rejected:,}",
-            "-" if row.made is None else f"{row.made:,}",
-            f"{row.dropped:,}",
-            f"{row.calls:,}",
-            f"{row.tokens:,}",
-            "unknown" if row.cost_usd is None else f"{row.cost_usd:.2f}",
+            row.entered,
+            row.kept,
+            row.rejected,
+            row.made,
+            row.dropped,
+            row.calls,
+            row.tokens,
+            "unknown" if row.cost_usd is None else row.cost_usd,
         )
         for row in funnel
     )
@@ -233,7 +235,7 @@ def print_forecast(request: BuildRequest, *, as_json: bool) -> int:
     """Prints what a build would call; the exit code is 0."""
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.forecast import forecast
-    from snellen.tables.table import Table
+    from snellen.tables.table import Column, Format, Number, Table, plain
 
     found = forecast(request)
     if as_json:
@@ -242,18 +244,20 @@ def print_forecast(request: BuildRequest, *, as_json: bool) -> int:
     rows = tuple(
         (
             one.stage,
-            one.role or "-",
-            f"{'' if one.is_counted else 'about '}{one.inputs:,}",
-            f"{one.done:,}",
-            f"{one.calls:,}",
-            f"{one.prompt_tokens:,}",
-            f"{one.completion_tokens:,}",
-            "unknown" if one.cost_usd is None else f"{one.cost_usd:.2f}",
+            one.role or None,
+            Number(one.inputs, remark="" if one.is_counted else "estimated"),
+            one.done,
+            one.calls,
+            one.prompt_tokens,
+            one.completion_tokens,
+            "unknown" if one.cost_usd is None else one.cost_usd,
         )
         for one in found
     )
-    columns = ("Stage", "Role", "Inputs", "Done", "Calls", "Prompt tokens", "Completion tokens",
-               "Cost USD")  # fmt: skip
+    titles = (
+        "Stage", "Role", "Inputs", "Done", "Calls", "Prompt tokens", "Completion tokens",
+    )  # fmt: skip
+    columns = (*plain(*titles), Column("Cost USD", Format(digits=2)))
     notes = ("pictures of 1,200 tokens, replies of usual length, no thinking, nothing asked again",)
     print_table(Table(f"{request.pipeline.kind}: dry run", columns, rows, notes))
     return 0
@@ -290,34 +294,40 @@ def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
 
 def statistics_tables(counts: DataCounts, stage: str) -> tuple[Table, ...]:
     """The counts, the shares of the categories, and the row for a table of benchmarks."""
-    from snellen.tables.table import Table
+    from snellen.tables.table import RATE, Column, Format, Table, plain
 
-    def ratio(value: float | None) -> str:
-        return "-" if value is None else f"{value:.1f}"
-
+    ratio = Format(digits=1)
     n_subs = sum(len(subs) for subs in counts.subdomains.values())
     sizes = (
-        ("Images", f"{counts.images:,}"),
-        ("Regions", f"{counts.regions:,}"),
-        ("Questions", f"{counts.questions:,}"),
-        ("Regions an image", ratio(counts.regions_an_image)),
-        ("Questions an image", ratio(counts.questions_an_image)),
-        ("Questions a region", ratio(counts.questions_a_region)),
-        ("Domains", f"{len(counts.domains):,}"),
-        ("Sub-domains", f"{n_subs:,}"),
+        ("Images", counts.images),
+        ("Regions", counts.regions),
+        ("Questions", counts.questions),
+        ("Regions an image", counts.regions_an_image),
+        ("Questions an image", counts.questions_an_image),
+        ("Questions a region", counts.questions_a_region),
+        ("Domains", len(counts.domains)),
+        ("Sub-domains", n_subs),
     )
     categories = tuple(
-        (name, f"{n:,}", ratio(100 * n / counts.questions if counts.questions else None))
+        (name, n, n / counts.questions if counts.questions else None)
         for name, n in sorted(counts.categories.items(), key=lambda pair: -pair[1])
     )
     row = (
-        "this benchmark", f"{counts.images:,}", f"{len(counts.domains)} L1, {n_subs} L2",
-        ratio(counts.questions_an_image), "yes", "yes",
+        "this benchmark", counts.images, f"{len(counts.domains)} L1, {n_subs} L2",
+        counts.questions_an_image, "yes", "yes",
     )  # fmt: skip
-    columns = ("Benchmark", "Images", "Domains", "Probes/image", "Regions", "Omissions told apart")
+    columns = (
+        *plain("Benchmark", "Images", "Domains"),
+        Column("Probes/image", ratio),
+        *plain("Regions", "Omissions told apart"),
+    )
     return (
-        Table(f"After {stage}", ("Count", "Value"), sizes),
-        Table("Questions by category", ("Category", "Questions", "%"), categories),
+        Table(f"After {stage}", (Column("Count"), Column("Value", ratio)), sizes),
+        Table(
+            "Questions by category",
+            (*plain("Category", "Questions"), Column("Share", RATE)),
+            categories,
+        ),
         Table("As a row among benchmarks", columns, (row,)),
     )
 
@@ -367,7 +377,7 @@ def dedup_calibrate(pairs: str, *, as_json: bool) -> int:
     from snellen.builders.dedup import best
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.calibration import calibrate_file
-    from snellen.tables.table import Table
+    from snellen.tables.table import RATE, Column, Format, Number, Table
 
     found = calibrate_file(pairs)
     if as_json:
@@ -376,14 +386,16 @@ def dedup_calibrate(pairs: str, *, as_json: bool) -> int:
     chosen = best(found)
     rows = tuple(
         (
-            f"{one.value:.2f}{' *' if one == chosen else ''}",
-            "-" if one.precision is None else f"{100 * one.precision:.1f}",
-            "-" if one.recall is None else f"{100 * one.recall:.1f}",
-            f"{100 * one.f1:.1f}",
+            Number(one.value, remark="*" if one == chosen else ""),
+            one.precision,
+            one.recall,
+            one.f1,
         )
         for one in found
     )
-    print_table(Table("Thresholds (* best F1)", ("Above", "Precision %", "Recall %", "F1 %"), rows))
+    rates = (Column(title, RATE) for title in ("Precision", "Recall", "F1"))
+    columns = (Column("Above", Format(digits=2)), *rates)
+    print_table(Table("Thresholds (* best F1)", columns, rows))
     return 0
 
 
@@ -402,21 +414,19 @@ def regions_recall(folder: str, annotations: str, least: float, *, as_json: bool
     """Measure how many true boxes (COCO or LVIS annotations) the regions of DIR have found."""
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.calibration import recall_of
-    from snellen.tables.table import Table
+    from snellen.tables.table import RATE, Column, Table, plain
 
     found = recall_of(folder, annotations, least=least)
     if as_json:
         print_json(found)
         return 0
-    rows = tuple(
-        (name, f"{hit:,}", f"{n:,}", f"{100 * hit / n:.1f}")
-        for name, (hit, n) in found.by_class.items()
-    )
-    whole = ("all", f"{found.found:,}", f"{found.boxes:,}",
-             f"{100 * found.found / found.boxes:.1f}" if found.boxes else "-")  # fmt: skip
+    rows = tuple((name, hit, n, hit / n) for name, (hit, n) in found.by_class.items())
+    recall = found.found / found.boxes if found.boxes else None
+    whole = ("all", found.found, found.boxes, recall)
     notes = (f"{found.pictures} pictures; {found.without} more are not in the annotations",)
     title = f"Boxes found at an intersection over union of {least:g}"
-    print_table(Table(title, ("Class", "Found", "Boxes", "%"), (whole, *rows), notes))
+    columns = (*plain("Class", "Found", "Boxes"), Column("Recall", RATE))
+    print_table(Table(title, columns, (whole, *rows), notes))
     return 0
 
 

@@ -82,13 +82,12 @@ def _two_runs(comparison: Comparison) -> Table:
 
 def _notes(comparison: Comparison) -> tuple[str, ...]:
     n = sum(len(metric.pairs) for metric in comparison.metrics)
-    together = (f"intervals and p values of differences hold for all {n} of them together",)
-    together = together if n > 1 else ()
+    together = [f"intervals and p values of differences hold for all {n} of them together"]
     return (
         f"{counted(comparison.n_items, 'item')} in {counted(comparison.n_clusters, 'cluster')}; "
         f"in brackets: {100 * comparison.level:g}% intervals; a difference is the later run minus "
         "the earlier one, rates in points; p values are paired by image",
-        *together,
+        *(together if n > 1 else ()),
         *comparison.notes,
     )
 

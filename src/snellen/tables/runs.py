@@ -23,9 +23,14 @@ from snellen.tables.table import (
     plain,
 )
 
-# The share of probes above which unscored ones are warned of.
-MUCH_UNSCORED = 0.05
 FEW_SCORED = 0.8
+_RANGE = "in parentheses: the range that unscored probes leave open, counted as wrong and as right"
+_RANGE_NOTES: Mapping[str, str] = {
+    "reading": f"{_RANGE}; in coverage as not answered and as answered, in the uncertain share as "
+    "answered and as abstained",
+    "rubric": f"{_RANGE}; an image with an unscored statement is in no value over scored probes",
+    "direct": _RANGE,
+}
 USD = Format(digits=4)
 DIMENSION_TITLES: Mapping[str, str] = {"l1": "domain", "error_category": "capability"}
 
@@ -105,17 +110,19 @@ def told(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
 
 
 def unfinished(summaries: Sequence[tuple[str, Summary]]) -> list[str]:
-    """A line for each named run that did not come to its end, or left many probes unscored."""
+    """A line for each named run that did not come to its end or has unscored probes."""
     lines = []
     for name, summary in summaries:
         counts = summary.counts
         if summary.status != "complete":
             lines.append(f"{name}: the run is {summary.status}, its numbers are not final")
-        elif counts.unscored > MUCH_UNSCORED * counts.probes:
+        if counts.unscored:
             lines.append(
-                f"{name}: {counts.unscored} of {counts.probes} probes are unscored and count as "
-                "not right"
+                f"{name}: {counts.unscored} of {counts.probes} probes are unscored: values are "
+                "over scored probes"
             )
+    if any(summary.counts.unscored for _, summary in summaries):
+        lines.append(_RANGE_NOTES[summaries[0][1].protocol])
     return lines
 
 
