@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, Entry] = {
     "demo": Entry("demo", "Evaluate three bundled captioners offline, and see what comes out."),
     "run": Entry("run", "Evaluate a model, or replies that exist, on a benchmark."),
     "show": Entry("show", "Print the numbers of one or more runs."),
+    "samples": Entry("samples", "Write one row a sample and probe, as a table of data."),
     "data": Entry("data", "List, describe and check benchmarks."),
     "endpoint": Entry("endpoint", "Say what an endpoint can do."),
     "rejudge": Entry("rejudge", "Judge the stored replies of a run again."),

@@ -334,21 +334,19 @@ def statistics_tables(counts: DataCounts, stage: str) -> tuple[Table, ...]:
 
 def thin_table(labels: Coverage, least: int) -> Table:
     """The domains with few pictures or none, and which of their sub-domains are empty."""
-    from snellen.tables.table import Table
+    from snellen.tables.table import Table, plain
 
     empty: dict[str, list[str]] = {}
     for domain, sub in labels.empty_pairs:
         empty.setdefault(domain, []).append(sub)
-    rows = tuple(
-        (name, f"{n:,}", f"{len(empty.get(name, ())):,}") for name, n in labels.thin(least)
-    )
+    rows = tuple((name, n, len(empty.get(name, ()))) for name, n in labels.thin(least))
     notes = tuple(
         f"{name}: none of {', '.join(subs)}"
         for name, subs in empty.items()
         if labels.l1[name] >= least
     )
     title = f"Domains with fewer than {least} pictures"
-    return Table(title, ("Domain", "Pictures", "Empty sub-domains"), rows, notes)
+    return Table(title, plain("Domain", "Pictures", "Empty sub-domains"), rows, notes)
 
 
 def draw_figures(counts: DataCounts, out: Path) -> None:

@@ -36,7 +36,7 @@ WORSE, UNSETTLED = 4, 3
     type=click.IntRange(0),
     default=0,
     metavar="N",
-    help="List up to N probes that flipped, each way.",
+    help="Show up to N probes that flipped, each way, with both runs' replies.",
 )
 @click.option(
     "--across",
@@ -105,13 +105,17 @@ def _compared(words: dict[str, Any]) -> Comparison:
 
 
 def _show(comparison: Comparison, words: dict[str, Any]) -> None:
-    from snellen.cli.printing import print_table
+    from snellen.cli.printing import print_table, screen_width
     from snellen.tables import comparison as tables
+    from snellen.tables.samples import flip_blocks
 
     for line in tables.change_lines(comparison):
         click.echo(line)
     for table in _tables(comparison, words):
         print_table(table, markdown=words["markdown"])
+    if words["flips"]:
+        for line in flip_blocks(comparison, words["flips"], screen_width()):
+            click.echo(line)
     for note in comparison.notes:
         if note.startswith("warning:"):
             click.echo(note, err=True)
@@ -131,8 +135,6 @@ def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
     yield from tables.tables_of(comparison)
     for dimension in words["dimensions"]:
         yield from tables.breakdown_tables(comparison, dimension)
-    if words["flips"]:
-        yield from tables.flip_tables(comparison, words["flips"])
 
 
 def _verdict(comparison: Comparison, words: dict[str, Any]) -> int:

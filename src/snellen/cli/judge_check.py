@@ -80,7 +80,7 @@ def command(
     from snellen.cli.progress import Progress
     from snellen.endpoints.bind import EMBEDDED
     from snellen.judges.check_runs import CHECKED, CheckWish, Stopped, check_judge, plans
-    from snellen.tables.judges import check_tables
+    from snellen.tables.judges import check_sentence, check_tables
 
     judge = request.judge
     names = judge if isinstance(judge, str) else "+".join(map(str, judge))  # type: ignore[arg-type]
@@ -105,6 +105,7 @@ def command(
     else:
         for table in check_tables(found):
             print_table(table)
+        click.echo(check_sentence(found))
     click.echo(f"written: {wish.out / 'judge_check.json'}", err=True)
     return _exit_code(found, wish, most=request.max_unscored)
 

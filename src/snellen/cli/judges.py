@@ -27,3 +27,4 @@ def command(runs: tuple[str, ...], *, metric: str, as_json: bool, markdown: bool
         return
     for make in (tables.scores_table, tables.pairs_table, tables.abstentions_table):
         print_table(make(study), markdown=markdown)
+    click.echo(tables.study_sentence(study))

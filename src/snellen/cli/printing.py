@@ -24,10 +24,19 @@ def print_table(table: Table, *, markdown: bool = False) -> None:
     if markdown:
         click.echo(to_markdown(table))
         return
-    is_terminal, is_set = sys.stdout.isatty(), os.environ.get("COLUMNS", "").isdigit()
-    width = shutil.get_terminal_size().columns if is_terminal or is_set else PLAIN_WIDTH
-    text = to_text(table, max(width, LEAST_WIDTH), style=_styled, fold_notes=is_terminal or is_set)
-    click.echo(text)
+    fold_notes = sys.stdout.isatty() or _is_width_set()
+    click.echo(to_text(table, screen_width(), style=_styled, fold_notes=fold_notes))
+
+
+def screen_width() -> int:
+    """The cells of a line on stdout."""
+    known = sys.stdout.isatty() or _is_width_set()
+    width = shutil.get_terminal_size().columns if known else PLAIN_WIDTH
+    return max(width, LEAST_WIDTH)
+
+
+def _is_width_set() -> bool:
+    return os.environ.get("COLUMNS", "").isdigit()
 
 
 def _styled(line: str, role: str) -> str:

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 @click.option("--diagnose", is_flag=True, help="Response patterns, silence, doubtful questions.")
 @click.option("--provider", is_flag=True, help="Latency, tokens, cost, failures and refusals.")
 @click.option("--published", is_flag=True, help="Published rows beside your own.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Only this. Repeatable.")
+@click.option(
+    "--items",
+    type=click.Choice(["failed", "unscored", "all"]),
+    help="Page through samples instead: question, reference, reply, verdict, the judge's words.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summaries as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
 def command(
@@ -45,23 +51,30 @@ def command(
     *,
     studies: bool,
     figures: str | None,
+    metrics: tuple[str, ...],
+    items: str | None,
     as_json: bool,
     markdown: bool,
     **wanted: bool,
 ) -> None:
     """Print metrics with intervals, breakdowns, counts of unscored probes, and cost.
 
-    A run given together with its controls (--control blind, --control swapped) gets a table of
-    both, and several models one by the generators of the questions.
+    Runs of several benchmarks or judges begin with an overview. A run given together with its
+    controls (--control blind, --control swapped) gets a table of both, and several models one by
+    the generators of the questions.
     """
     from snellen.cli.printing import print_json, print_table
     from snellen.runs.folder import find_runs, load_run
     from snellen.runs.summary import summary_of
+    from snellen.tables.runs import overview
 
     loaded = [load_run(path) for path in find_runs(runs)]
     # Once: the summary of a run that has not ended is computed anew each time.
     loaded = [replace(run, summary=summary_of(run)) for run in loaded]
-    _require(loaded, dimensions)
+    _require(loaded, dimensions, metrics)
+    if items is not None:
+        _page_through(loaded, items)
+        return
     if as_json:
         print_json([run.summary for run in loaded])
         return
@@ -69,10 +82,10 @@ def command(
     def key(run: Run) -> tuple[str, str]:
         return run.spec.benchmark, run.spec.judge.name
 
-    tables: list[Table] = []
-    for _, group in groupby(sorted(loaded, key=key), key=key):
-        same = list(group)
-        tables += _group_tables(same, dimensions, wanted)
+    groups = [list(group) for _, group in groupby(sorted(loaded, key=key), key=key)]
+    tables = [overview(loaded)] if len(groups) > 1 else []
+    for same in groups:
+        tables += _group_tables(same, dimensions, metrics, wanted=wanted)
         if studies and "rubric-studies" in same[0].protocol.tables:
             tables += _rubric_studies(same, figures)
     tables += _judge_studies(loaded) if studies else []
@@ -80,8 +93,28 @@ def command(
         print_table(table, markdown=markdown)
 
 
+def _page_through(runs: Sequence[Run], items: str) -> None:
+    """Show the chosen samples of each run in the terminal's pager, or all in a pipe."""
+    from snellen.cli.printing import screen_width
+    from snellen.tables.samples import chosen, sample_block
+    from snellen.tables.screen import legible
+
+    def lines() -> Iterator[str]:
+        width = screen_width()
+        for run in runs:
+            yield f"{legible(run.name)} on {legible(run.spec.benchmark)}\n\n"
+            for sample in chosen(run.samples(), items):
+                yield from (line + "\n" for line in sample_block(sample, width))
+
+    click.echo_via_pager(lines())
+
+
 def _group_tables(
-    runs: Sequence[Run], dimensions: Sequence[str], wanted: Mapping[str, bool]
+    runs: Sequence[Run],
+    dimensions: Sequence[str],
+    metrics: Sequence[str],
+    *,
+    wanted: Mapping[str, bool],
 ) -> Iterator[Table]:
     """The tables of runs of one benchmark and judge."""
     from snellen.comparisons.comparable import NamedSpec, unlike
@@ -93,18 +126,21 @@ def _group_tables(
     from snellen.tables.studies import extra_tables
 
     shown = named_apart(runs)
-    board = tables.leaderboard(shown)
-    # A control is marked as one; it is meant to differ.
-    specs = [
-        NamedSpec(tables.label_of(run), run.spec)
-        for run in tables.ranked(shown)
-        if not run.spec.options.get("control")
-    ]
-    yield replace(board, notes=(*board.notes, *unlike(specs))) if specs else board
     if len(shown) == 1:
-        yield tables.readings(shown[0])
+        yield tables.run_table(shown[0], metrics=metrics)
+    else:
+        board = tables.leaderboard(shown, metrics=metrics)
+        # A control is marked as one; it is meant to differ.
+        specs = [
+            NamedSpec(tables.label_of(run), run.spec)
+            for run in tables.ranked(shown)
+            if not run.spec.options.get("control")
+        ]
+        yield replace(board, notes=(*board.notes, *unlike(specs))) if specs else board
     for run in shown:
-        yield from (tables.breakdown(run, d) for d in dimensions if d in summary_of(run).by)
+        for dimension in dimensions:
+            if dimension in summary_of(run).by:
+                yield tables.breakdown(run, dimension, metrics=metrics)
     for run in shown:
         yield from panel_tables(run)
         sensitivity = sensitivity_table(run)
@@ -149,16 +185,20 @@ def _judge_studies(runs: Sequence[Run]) -> list[Table]:
     return found
 
 
-def _require(runs: Sequence[Run], dimensions: tuple[str, ...]) -> None:
-    """Raises UsageError for a dimension that none of the runs has."""
+def _require(runs: Sequence[Run], dimensions: Sequence[str], metrics: Sequence[str]) -> None:
+    """Raises UsageError for a dimension or a metric that none of the runs has."""
     from snellen.errors import UsageError
     from snellen.runs.summary import summary_of
 
-    available = dict.fromkeys(name for run in runs for name in summary_of(run).by)
-    for name in dimensions:
-        if name not in available:
-            where = str(runs[0].folder) if len(runs) == 1 else f"any of the {len(runs)} runs"
-            raise UsageError(
-                f"no breakdown by {name} in {where}",
-                hint=f"there are: {', '.join(available) or 'none'}",
-            )
+    summaries = [summary_of(run) for run in runs]
+    where = str(runs[0].folder) if len(runs) == 1 else f"any of the {len(runs)} runs"
+    for noun, names, available in (
+        ("breakdown by", dimensions, dict.fromkeys(d for s in summaries for d in s.by)),
+        ("metric", metrics, dict.fromkeys(m for s in summaries for m in s.metrics)),
+    ):
+        for name in names:
+            if name not in available:
+                raise UsageError(
+                    f"no {noun} {name} in {where}",
+                    hint=f"there are: {', '.join(available) or 'none'}",
+                )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from snellen.engine.journal import read_rows
-from snellen.errors import RunFolderError
+from snellen.errors import MissingExtraError, RunFolderError
 from snellen.metrics import ProbeTable, Tally, probe_table
 from snellen.protocols import PROTOCOLS, Protocol, protocol_of
 from snellen.protocols.protocol import RunView
 from snellen.records import Item, ReplyRow, Verdict
+from snellen.runs.samples import Sample, samples_of
 from snellen.runs.spec import SCHEMA, RunSpec, Summary
 from snellen.templates import Template
 
@@ -53,6 +54,24 @@ class Run:
     def table(self) -> ProbeTable:
         """All probes in columns; a probe without a verdict is unscored."""
         return probe_table(self.items, self.verdicts, repeats=self.spec.repeats)
+
+    def samples(self) -> Iterator[Sample]:
+        """One row a sample and probe, in the order of the items."""
+        return samples_of(self.items, self.replies, self.verdicts, repeats=self.spec.repeats)
+
+    def to_pandas(self) -> Any:
+        """The samples as a pandas DataFrame, one row a sample and probe.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError("pandas", extra="pandas") from error
+        names = [field.name for field in fields(Sample)]
+        rows = ([getattr(sample, name) for name in names] for sample in self.samples())
+        return pandas.DataFrame(rows, columns=names)
 
     def tally(self) -> Tally:
         """Counts by cluster, with the protocol's metrics."""

@@ -162,21 +162,6 @@ def _rank_set(standing: Standing) -> str | None:
     return str(best) if best == worst else f"{best}-{worst}"
 
 
-def flip_tables(comparison: Comparison, n: int) -> Iterator[Table]:
-    """The first `n` flipped probes of each pair and direction, by id."""
-    for flip in comparison.flips:
-        rows: Rows = tuple(
-            (key.id, key.probe_id, key.repeat, direction)
-            for keys, direction in (
-                (flip.to_wrong, "right to wrong"),
-                (flip.to_right, "wrong to right"),
-            )
-            for key in keys[:n]
-        )
-        title = f"Flips, {flip.second} against {flip.first}"
-        yield Table(title, plain("Item", "Probe", "Repeat", "Flip"), rows)
-
-
 def breakdown_tables(comparison: Comparison, dimension: str) -> Iterator[Table]:
     """The differences of each pair for each label of a dimension."""
     title = dimension_title(dimension)

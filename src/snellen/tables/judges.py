@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from snellen.judges.audit import Audit
+from snellen.judges.fitness import Fitness, check_fitness, study_fitness
 from snellen.judges.labelled import JudgeRow
 from snellen.judges.reliability import JudgeStudy, Order, Scores
 from snellen.runs.folder import Run
@@ -35,6 +36,7 @@ from snellen.tables.table import (
 from snellen.tables.writers import p_text, written
 
 KAPPA = Format(digits=3)
+TWO = Format(digits=2)
 WHO = ("1st only", "2nd only", "both")
 RATE_TITLES: Mapping[str, str] = {
     "accuracy": "right, of all",
@@ -137,6 +139,45 @@ def position_table(found: Position) -> Table:
     )
     columns = (*plain("Place", "Chosen"), Column("Of all", RATE), Column("Right", RATE))
     return Table("reading: places chosen, options shuffled", columns, rows, notes)
+
+
+MISS_TITLES: Mapping[str, str] = {
+    **RATE_TITLES,
+    "accuracy": "right, of all (lower limit)",
+    "unscored": "unscored",
+    "kappa": "kappa (lower limit)",
+    "tau": "Kendall's tau of the order",
+    "difference": "mean difference",
+}
+
+
+def check_sentence(check: JudgeCheck) -> str:
+    """One sentence: what the judge is fit for under each protocol, and why not for more."""
+    said = [f"{name} {_fitness(check_fitness(found))}" for name, found in check.protocols.items()]
+    return f"{check.judge.name}: {'; '.join(said)}."
+
+
+def study_sentence(study: JudgeStudy) -> str:
+    """One sentence: what each second judge is fit for in the first one's place, and why."""
+    is_rate = format_of(study.metric).unit in {"%", "points"}
+    said = [
+        f"{pair.second} in place of {pair.first}: {_fitness(found)}"
+        for pair, found in study_fitness(study, is_rate=is_rate)
+    ]
+    return f"{'; '.join(said)}."
+
+
+def _fitness(found: Fitness) -> str:
+    reasons = []
+    for miss in found.misses:
+        form = TWO if miss.name in {"kappa", "tau"} else RATE
+        unit = "" if form is TWO else "%"
+        bound = "at least" if miss.is_least else "at most"
+        value, threshold = (written(v, form) for v in (miss.value, miss.threshold))
+        title = MISS_TITLES[miss.name]
+        reasons.append(f"{title} {value}{unit}, {bound} {threshold}{unit} is needed")
+    why = f" ({', '.join(reasons)})" if reasons else ""
+    return f"{found.level.value}{why}"
 
 
 def _effort_table(check: JudgeCheck) -> Table:

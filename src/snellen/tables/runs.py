@@ -35,10 +35,13 @@ USD = Format(digits=4)
 DIMENSION_TITLES: Mapping[str, str] = {"l1": "domain", "error_category": "capability"}
 
 
-def leaderboard(runs: Sequence[Run]) -> Table:
-    """All metrics of runs of one protocol, the best headline first, each with its interval."""
+def leaderboard(runs: Sequence[Run], *, metrics: Sequence[str] = ()) -> Table:
+    """Metrics of runs of one protocol, the best headline first, each with its interval.
+
+    `metrics` names some; empty: all.
+    """
     summaries = [(label_of(run), summary_of(run)) for run in ranked(runs)]
-    names = metric_names([summary for _, summary in summaries])
+    names = metric_names([summary for _, summary in summaries], metrics)
     rows: Rows = tuple(
         (
             Label(name),
@@ -47,33 +50,71 @@ def leaderboard(runs: Sequence[Run]) -> Table:
         )
         for name, summary in summaries
     )
-    brackets = "in brackets: 95% intervals, clustered by image"
-    spread = [summary.metrics.get("density_cv") for _, summary in summaries]
-    if any(value is not None and value.ci95 is not None for value in spread):
-        brackets += "; those of Density CV are too short where caption lengths have heavy tails"
     title = f"{runs[0].spec.benchmark}: judge {runs[0].spec.judge.name}"
     columns = (Column("Model"), *map(metric_column, names), Column("Scored"))
-    return Table(title, columns, rows, (brackets, *told(summaries), *unfinished(summaries)))
+    return Table(title, columns, rows, _notes(summaries, names))
+
+
+def _notes(summaries: Sequence[tuple[str, Summary]], names: Sequence[str]) -> tuple[str, ...]:
+    brackets = "in brackets: 95% intervals, clustered by image"
+    spread = [summary.metrics.get("density_cv") for _, summary in summaries]
+    if "density_cv" in names and any(value and value.ci95 for value in spread):
+        brackets += "; those of Density CV are too short where caption lengths have heavy tails"
+    return (brackets, *told(summaries), *unfinished(summaries))
 
 
 def overview(runs: Sequence[Run]) -> Table:
-    """The headline of runs of any benchmarks, one row a run, in their order."""
-    rows = []
+    """One row a run: where it is, what it measured, its headline, and what is missing."""
+    rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        summary, name = summary_of(run), run.protocol.headline
-        value = with_interval(name, summary.metrics.get(name))
-        rows.append((run.spec.benchmark, label_of(run), title_of(name), value, _scored(summary)))
-    summaries = [(f"{label_of(run)} on {run.spec.benchmark}", summary_of(run)) for run in runs]
-    columns = ("Benchmark", "Model", "Metric", "Value", "Scored")
-    judges = ", ".join(dict.fromkeys(run.spec.judge.name for run in runs))
+        summary, headline = summary_of(run), run.protocol.headline
+        value = measured(summary.metrics.get(headline), format_of(headline))
+        rows.append(
+            (
+                Label(str(run.folder)),
+                summary.benchmark,
+                Label(label_of(run), fidelity=run.spec.judge.fidelity),
+                summary.judge,
+                summary.status,
+                metric_label(headline),
+                value,
+                Share(summary.counts.scored, summary.counts.probes),
+            )
+        )
+    columns = plain("Run", "Benchmark", "Model", "Judge", "Status", "Headline", "Value", "Scored")
+    return Table("Runs", columns, tuple(rows), ("in brackets: 95% intervals, clustered by image",))
+
+
+def run_table(run: Run, *, metrics: Sequence[str] = ()) -> Table:
+    """The metrics of one run, one a row; `metrics` names some, empty: all."""
+    summary = summary_of(run)
+    names = metric_names([summary], metrics)
+    rows: Rows = tuple(
+        (
+            metric_label(name),
+            measured(summary.metrics[name], format_of(name)),
+            round(summary.metrics[name].n),
+        )
+        for name in names
+    )
+    scored = f"{summary.counts.scored} of {summary.counts.probes} probes scored"
+    label = label_of(run)
     return Table(
-        f"{len(runs)} runs: judge {judges}", columns, tuple(rows), tuple(unfinished(summaries))
+        f"{label} on {summary.benchmark}: judge {summary.judge}; {scored}",
+        plain("Metric", "Value", "n"),
+        rows,
+        _notes([(label, summary)], names),
+        fidelity=run.spec.judge.fidelity,
     )
 
 
-def metric_names(summaries: Sequence[Summary]) -> list[str]:
-    """The metrics that any of the runs has: a run that skipped statements has fewer."""
-    return max((list(summary.metrics) for summary in summaries), key=len)
+def metric_names(summaries: Sequence[Summary], wanted: Sequence[str] = ()) -> list[str]:
+    """The metrics that any of the runs has, or those wanted among them.
+
+    A run that skipped statements has fewer.
+    """
+    names = max((list(summary.metrics) for summary in summaries), key=len)
+    return [name for name in names if not wanted or name in wanted]
 
 
 def ranked(runs: Sequence[Run]) -> list[Run]:
@@ -155,17 +196,20 @@ def dimension_title(dimension: str) -> str:
     return DIMENSION_TITLES.get(dimension, dimension).replace("_", " ")
 
 
-def breakdown(run: Run, dimension: str) -> Table:
-    """One run's metrics with intervals for each label of a dimension, and n scored of n total."""
+def breakdown(run: Run, dimension: str, *, metrics: Sequence[str] = ()) -> Table:
+    """One run's metrics with intervals for each label of a dimension, and n scored of n total.
+
+    `metrics` names some; empty: all.
+    """
     summary = summary_of(run)
     groups = summary.by[dimension]
-    names = list(next(iter(groups.values())))
+    names = [n for n in next(iter(groups.values())) if not metrics or n in metrics]
     rows: list[tuple[Cell, ...]] = []
-    for label, metrics in sorted(groups.items()):
+    for label, values in sorted(groups.items()):
         counts = summary.group_counts[dimension][label]
         asked = counts["probes"] - counts.get("skipped", 0)
         few = counts["scored"] < FEW_SCORED * asked
-        cells = [measured(metrics[name] if counts["scored"] else None) for name in names]
+        cells = [measured(values[name] if counts["scored"] else None) for name in names]
         scored = Share(counts["scored"], asked, "!" if few else "")
         rows.append((label, *cells, scored, counts["items"]))
     rest = "the last column counts the items"

@@ -172,18 +172,13 @@ def measured(
     """
     if value is None:
         return Number(None, share=share, format=form)
-    bounds = bounds_of(value)
-    if bounds is None:
+    readings = [r for r in (value.value, value.scored, value.lower, value.upper) if r is not None]
+    if not readings or min(readings) == max(readings):
         return Number(value.value, value.ci95, share, form)
+    ends = [r for r in (value.value, value.lower, value.upper) if r is not None]
+    # A metric without an upper reading has no range.
+    bounds = (min(ends), max(ends)) if value.upper is not None else None
     return Number(value.scored, value.scored_ci95, share, form, bounds=bounds)
-
-
-def bounds_of(value: Value) -> Ends | None:
-    """The lowest and highest reading of a metric; None where unscored probes change nothing."""
-    ends = [end for end in (value.value, value.lower, value.upper) if end is not None]
-    if not ends or (min(ends) == max(ends) and value.scored in (None, ends[0])):
-        return None
-    return min(ends), max(ends)
 
 
 def title_of(name: str) -> str:

@@ -302,7 +302,7 @@ def to_csv(table: Table) -> str:
 def _csv_block(table: Table, k: int) -> list[list[str]]:
     """One column of a table as lines of one or more cells, its heads first."""
     column, cells = table.columns[k], [row[k] for row in table.rows]
-    name = _csv_text(
+    name = unformulated(
         (column.name or column.title) + (f" ({LOW_FIDELITY})" if column.fidelity == "low" else "")
     )
     values: dict[str, list[str]] = {"value": [_csv_value(cell) for cell in cells]}
@@ -323,7 +323,7 @@ def _csv_block(table: Table, k: int) -> list[list[str]]:
         values["count"] = ["" if s is None else f"{s.part:g}" for s in shares]
         values["n"] = ["" if s is None else f"{s.whole:g}" for s in shares]
     if any(remarks):
-        values["remark"] = list(map(_csv_text, remarks))
+        values["remark"] = list(map(unformulated, remarks))
     heads = [f"{name}_{key}" for key in values] if len(values) > 1 else [name]
     return [heads, *map(list, zip(*values.values(), strict=True))]
 
@@ -331,16 +331,21 @@ def _csv_block(table: Table, k: int) -> list[list[str]]:
 def _csv_value(cell: Cell) -> str:
     if isinstance(cell, Label):
         suffix = f" ({LOW_FIDELITY})" if cell.fidelity == "low" else ""
-        return _csv_text((cell.key or cell.text) + suffix)
+        return unformulated((cell.key or cell.text) + suffix)
     if isinstance(cell, str):
-        return _csv_text(cell)
+        return unformulated(cell)
     value = number_in(cell)
     return "" if value is None else repr(value)
 
 
-def _csv_text(text: str) -> str:
+def unformulated(text: str) -> str:
+    """A text that no spreadsheet runs as a formula, without control characters but line ends.
+
+    >>> unformulated("=1+1")
+    "'=1+1"
+    """
     dangerous = text.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return ("'" if dangerous else "") + legible(text)
+    return ("'" if dangerous else "") + "\n".join(map(legible, text.split("\n")))
 
 
 # HTML: for the report.
