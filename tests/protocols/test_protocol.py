@@ -32,7 +32,7 @@ def test_a_new_protocol_is_a_file_and_a_row(
     assert finished.summary.metrics["named"].value == pytest.approx(2 / 3)
     assert "3 colours" in finished.summary.notes
     run = snellen.load_run(tmp_path / "run")
-    assert "| 66.7" in to_markdown(leaderboard([run]))
+    assert "| 66.67" in to_markdown(leaderboard([run]))
     assert "50.0" in to_markdown(breakdown(run, "shade"))
     shown = CliRunner().invoke(cli, ["show", str(tmp_path / "run"), "--by", "shade"])
     assert shown.exit_code == 0, shown.output

@@ -81,8 +81,6 @@ UNCERTAIN = Metric(
     column("M"),
     title="Uncertain",
     better=-1,
-    # An unscored question may be an abstention.
-    lower=lambda s: ratio(s["U"] + s["X"], s["M"]),
     definition="Share of the questions that the judge abstains from, since the caption does "
     "not tell.",
     formula="abstentions / questions",

@@ -20,6 +20,7 @@ from snellen.tables.table import (
     metric_column,
     metric_label,
     plain,
+    with_range,
 )
 
 
@@ -54,7 +55,7 @@ def across(runs: Sequence[Run], dimension: str, metric: str) -> Table:
             counts = summary.group_counts[dimension].get(label, {})
             asked = counts.get("probes", 0) - counts.get("skipped", 0)
             share = Share(counts.get("scored", 0), asked)
-            value = summary.by[dimension].get(label, {}).get(metric)
+            value = with_range(summary.by[dimension].get(label, {})).get(metric)
             cells.append(measured(value if share.part else None, format_of(metric), share=share))
             items = max(items, counts.get("items", 0))
         rows.append((label, *cells, items))

@@ -21,6 +21,7 @@ from snellen.tables.table import (
     metric_column,
     metric_label,
     plain,
+    with_range,
 )
 
 FEW_SCORED = 0.8
@@ -45,7 +46,7 @@ def leaderboard(runs: Sequence[Run], *, metrics: Sequence[str] = ()) -> Table:
     rows: Rows = tuple(
         (
             Label(name),
-            *(measured(summary.metrics.get(metric)) for metric in names),
+            *(measured(with_range(summary.metrics).get(metric)) for metric in names),
             Share(summary.counts.scored, summary.counts.probes),
         )
         for name, summary in summaries
@@ -92,7 +93,7 @@ def run_table(run: Run, *, metrics: Sequence[str] = ()) -> Table:
     rows: Rows = tuple(
         (
             metric_label(name),
-            measured(summary.metrics[name], format_of(name)),
+            measured(with_range(summary.metrics)[name], format_of(name)),
             round(summary.metrics[name].n),
         )
         for name in names
@@ -209,7 +210,8 @@ def breakdown(run: Run, dimension: str, *, metrics: Sequence[str] = ()) -> Table
         counts = summary.group_counts[dimension][label]
         asked = counts["probes"] - counts.get("skipped", 0)
         few = counts["scored"] < FEW_SCORED * asked
-        cells = [measured(values[name] if counts["scored"] else None) for name in names]
+        ranged = with_range(values)
+        cells = [measured(ranged[name] if counts["scored"] else None) for name in names]
         scored = Share(counts["scored"], asked, "!" if few else "")
         rows.append((label, *cells, scored, counts["items"]))
     rest = "the last column counts the items"

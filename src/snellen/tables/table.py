@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from snellen.metrics import UNIT_SUFFIXES, Unit
@@ -37,6 +37,7 @@ POINTS: Final = Format("points", 1)
 P_VALUE: Final = Format(digits=3, least=0.001)
 # Papers print rates with two decimals, but for those of PerceptionBench.
 PRINTED: Final[Mapping[str, int]] = {"%": 2, "points": 2}
+ABSTENTION: Final = frozenset({"uncertain_ratio", "cannot_answer_rate"})
 ONE_DECIMAL: Final = frozenset({"accuracy", "macro_accuracy"})
 
 
@@ -179,6 +180,21 @@ def measured(
     # A metric without an upper reading has no range.
     bounds = (min(ends), max(ends)) if value.upper is not None else None
     return Number(value.scored, value.scored_ci95, share, form, bounds=bounds)
+
+
+def with_range(metrics: Mapping[str, Value]) -> dict[str, Value]:
+    """The metrics, those of abstention with the reading in which unscored probes abstain.
+
+    Coverage has the reading in which they are not answered; both add up to 1.
+    """
+    coverage = metrics.get("coverage")
+    if coverage is None or coverage.lower is None:
+        return dict(metrics)
+    most = 1.0 - coverage.lower
+    return {
+        name: replace(value, lower=most) if name in ABSTENTION else value
+        for name, value in metrics.items()
+    }
 
 
 def title_of(name: str) -> str:
