@@ -37,6 +37,7 @@ OWNERS = {
     "aiohttp": {"endpoints", "testing"},
     "onnxruntime": {"embedded"},
     "matplotlib": {"figures"},
+    "jinja2": {"report"},
     "pandas": {"runs"},
     "pyarrow": {"readers", "interchange", "tables"},
     "datasets": {"readers"},

@@ -28,7 +28,7 @@ from snellen.protocols import rubric
 from snellen.protocols.gate_tally import GATE_FIRST_METRICS, METRICS
 from snellen.protocols.rubric import RubricOptions, audit_item
 from snellen.records import CallFailure, Image, Item, Probe, Reply, RubricTask, Verdict
-from snellen.report.page import sections_of, tables_of
+from snellen.report.sections import sections_of, tables_of
 from snellen.tables.runs import breakdown
 from snellen.tables.writers import texts
 

@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from tests.worlds.report_runs import direct_run, reading_run, rubric_run
 
 from snellen.records import Region
-from snellen.report.gallery import TEXT_BUDGET, all_kinds, choose, failures_of, gallery_of
+from snellen.report.gallery import TEXT_BUDGET, choose, failures_of, gallery_of
 
 
 def test_failures_are_wrong_unscored_or_abstained(tmp_path: Path) -> None:
@@ -148,4 +148,4 @@ def test_totals_count_what_is_not_shown(tmp_path: Path) -> None:
     """The number of failures does not depend on how many are shown."""
     few = gallery_of([reading_run(tmp_path)], most=1)
     assert len(few.failures) == 1
-    assert dict(all_kinds(few)) == {"wrong": 3, "unscored": 1, "abstained": 2}
+    assert few.totals == [{"wrong": 3, "unscored": 1, "abstained": 2}]

@@ -7,7 +7,8 @@ from tests.worlds.rubric_world import NATURAL, PAGES, Scene, judge, write_world
 import snellen
 from snellen.cli import cli
 from snellen.figures.selection import charts_of
-from snellen.report.page import report, sections_of, tables_of
+from snellen.report.page import report
+from snellen.report.sections import sections_of, tables_of
 from snellen.studies.rubric import rubric_coverage
 from snellen.tables import boards
 from snellen.tables.rubric import study_tables

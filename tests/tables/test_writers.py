@@ -8,7 +8,7 @@ import io
 import pytest
 
 from snellen.tables.table import Column, Format, Label, Number, Share, Table, places, plain
-from snellen.tables.writers import to_csv, to_html, to_latex, to_markdown, to_text
+from snellen.tables.writers import shown, to_csv, to_latex, to_markdown, to_text
 
 RATE = Format("%", 1, 2)
 TABLE = Table(
@@ -48,7 +48,7 @@ def test_rates_have_two_decimals_where_papers_print_two() -> None:
     assert "66.67 [60.00, 70.00]" in to_markdown(TABLE)
     assert "66.67 [60.00, 70.00]" in to_latex(TABLE)
     assert "66.7 [60.0, 70.0]" in to_text(TABLE, 100)
-    assert '<span class="value">66.7</span>' in to_html(TABLE)
+    assert shown(TABLE).rows[0][1].value == "66.7"
 
 
 def test_an_unfinished_number_stands_with_its_range() -> None:
@@ -71,8 +71,10 @@ def test_a_text_is_no_formula_in_a_spreadsheet(sign: str) -> None:
 def test_control_characters_are_visible_signs_in_every_format(hostile: str) -> None:
     """Names, titles and notes from elsewhere neither clear a screen nor turn a line around."""
     table = Table(hostile, plain(hostile, "x"), ((hostile, 1),), (hostile,))
+    page = shown(table)
+    on_page = [page.title, *page.notes, *(c.value for row in (page.heads, *page.rows) for c in row)]
     for written in (
-        to_text(table, 80), to_markdown(table), to_latex(table), to_csv(table), to_html(table),
+        to_text(table, 80), to_markdown(table), to_latex(table), to_csv(table), *on_page,
     ):  # fmt: skip
         assert hostile[0] not in written
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
 from snellen.errors import ImageError
 from snellen.records import IMAGE_MARK, Image, Item, Probe, Region, Verdict, abstains
-from snellen.report.markup import data_uri
 from snellen.runs.folder import Run
 
 THUMBNAIL_SIDE = 360
@@ -49,20 +50,6 @@ class Gallery:
     failures: Sequence[Mapping[str, Any]]
 
 
-@dataclass(slots=True)
-class _Shelf:
-    """Numbers things that several cards share."""
-
-    things: list[Any] = field(default_factory=list)
-    numbers: dict[Any, int] = field(default_factory=dict)
-
-    def number(self, key: Any, thing: Any) -> int:
-        if key not in self.numbers:
-            self.numbers[key] = len(self.things)
-            self.things.append(thing)
-        return self.numbers[key]
-
-
 def failures_of(run: Run, number: int = 0) -> list[Failure]:
     """All probes that a run did not get right; skipped ones are none."""
     probes = {(i.id, p.id): (i, p) for i in run.items for p in i.probes}
@@ -71,14 +58,10 @@ def failures_of(run: Run, number: int = 0) -> list[Failure]:
         pair = probes.get((verdict.id, verdict.probe_id))
         if pair is None or verdict.status == "skipped" or verdict.correct is True:
             continue
-        found.append(Failure(number, *pair, verdict, _kind(verdict, pair[1])))
+        kind = "abstained" if abstains(verdict, pair[1]) else "wrong"
+        kind = "unscored" if verdict.status == "unscored" else kind
+        found.append(Failure(number, *pair, verdict, kind))
     return found
-
-
-def _kind(verdict: Verdict, probe: Probe) -> str:
-    if verdict.status == "unscored":
-        return "unscored"
-    return "abstained" if abstains(verdict, probe) else "wrong"
 
 
 def choose(failures: Sequence[Failure], most: int) -> list[Failure]:
@@ -104,12 +87,6 @@ def _spread(failures: Sequence[Failure]) -> list[Failure]:
     return [failure for _, _, failure in sorted(ranked, key=lambda entry: entry[:2])]
 
 
-def _in_turns(lists: Sequence[Sequence[Failure]]) -> list[Failure]:
-    """The first of each list, then the second of each, and so on."""
-    longest = max(map(len, lists), default=0)
-    return [entries[k] for k in range(longest) for entries in lists if k < len(entries)]
-
-
 def gallery_of(
     runs: Sequence[Run],
     *,
@@ -119,47 +96,57 @@ def gallery_of(
 ) -> Gallery:
     """The gallery of runs, at most `most` failures of each; texts are cut until they fit."""
     found = [failures_of(run, k) for k, run in enumerate(runs)]
-    chosen = _in_turns([choose(failures, most) for failures in found])
+    turns = zip_longest(*(choose(failures, most) for failures in found))
+    chosen = [failure for turn in turns for failure in turn if failure is not None]
     totals = [{kind: sum(f.kind == kind for f in failures) for kind in KINDS} for failures in found]
     pictures = thumbnails(chosen) if with_pictures else {}
     for longest in LONGEST:
-        desk = _Desk(runs, regions or {}, pictures, longest)
-        cards = [desk.card(failure) for failure in chosen]
-        if len(msgspec.json.encode((desk.probes.things, desk.captions.things, cards))) <= (
-            TEXT_BUDGET
-        ):
+        builder = CardBuilder(runs, regions or {}, pictures, longest)
+        cards = [builder.card(failure) for failure in chosen]
+        probes, captions = list(builder.probes.values()), list(builder.captions.values())
+        if len(msgspec.json.encode((probes, captions, cards))) <= TEXT_BUDGET:
             break
-    heads = [_run_data(run) for run in runs]
-    return Gallery(heads, totals, desk.probes.things, desk.captions.things, pictures, cards)
+    heads = [
+        {
+            "model": run.name,
+            "protocol": run.spec.protocol,
+            "benchmark": run.spec.benchmark,
+            "low": run.spec.judge.fidelity == "low",
+        }
+        for run in runs
+    ]
+    return Gallery(heads, totals, probes, captions, pictures, cards)
 
 
 @dataclass(slots=True)
-class _Desk:
-    """Where cards are made: what they are made from, and the shelves of what they share."""
+class CardBuilder:
+    """Builds the data of cards; probes and captions that several cards share are stored once."""
 
     runs: Sequence[Run]
     regions: Mapping[str, Region]
     pictures: Mapping[str, Mapping[str, Any]]
     longest: int
-    probes: _Shelf = field(default_factory=_Shelf)
-    captions: _Shelf = field(default_factory=_Shelf)
+    probes: dict[Any, Mapping[str, Any]] = field(default_factory=dict)
+    captions: dict[Any, str] = field(default_factory=dict)
 
     def card(self, f: Failure) -> dict[str, Any]:
-        """The data of one card; its texts are cut to what the gallery has room for."""
+        """The data of one card; its texts are cut to the room that the gallery has."""
         run, verdict = self.runs[f.run], f.verdict
         reply = run.replies.get((f.item.id, verdict.repeat))
-        caption = "" if reply is None else reply.reply or ""
-        key = (run.spec.protocol, run.spec.data_digest, f.item.id, f.probe.id)
+        asked = (run.spec.protocol, run.spec.data_digest, f.item.id, f.probe.id)
+        written = (f.run, f.item.id, verdict.repeat)
+        self.probes.setdefault(asked, self._probe(f))
+        self.captions.setdefault(
+            written, _cut("" if reply is None else reply.reply or "", self.longest)
+        )
         return {
             "run": f.run,
             "kind": f.kind,
-            "probe": self.probes.number(key, self._probe(f)),
+            "probe": list(self.probes).index(asked),
             "verdict": verdict.verdict,
             "reason": verdict.reason or "",
             "judge": _cut(verdict.raw, self.longest // 2),
-            "caption": self.captions.number(
-                (f.run, f.item.id, verdict.repeat), _cut(caption, self.longest)
-            ),
+            "caption": list(self.captions).index(written),
             "status": "" if reply is None or reply.status == "ok" else reply.status,
             "repeat": verdict.repeat,
         }
@@ -168,10 +155,12 @@ class _Desk:
         region = self.regions.get(f.probe.groups.get("region_id", ""))
         is_here = region is not None and region.image_id == f.item.id
         category, domains = self.runs[f.run].protocol.labels(f.item, f.probe)
+        # Marks of pictures become words, or go where there is one picture.
+        mark = "" if len(f.item.images) <= 1 else r"[picture \1] "
         return {
             "item": f.item.id,
             "id": f.probe.id,
-            "question": _cut(_question(f), 2000),
+            "question": _cut(IMAGE_MARK.sub(mark, f.probe.question).strip(), 2000),
             "options": [_cut(option, 600) for option in f.probe.options],
             "answer": _cut(f.probe.answer, 1000),
             "hint": _cut(f.item.hint, 600),
@@ -181,22 +170,6 @@ class _Desk:
             "pictures": [i.digest for i in f.item.images if i.digest in self.pictures],
             "box": list(region.bbox) if region is not None and is_here else None,
         }
-
-
-def _question(f: Failure) -> str:
-    """The question as people read it: marks of pictures in words, or gone where there is one."""
-    word = "" if len(f.item.images) <= 1 else r"[picture \1] "
-    return IMAGE_MARK.sub(word, f.probe.question).strip()
-
-
-def _run_data(run: Run) -> dict[str, Any]:
-    return {
-        "model": run.name,
-        "judge": run.spec.judge.name,
-        "protocol": run.spec.protocol,
-        "benchmark": run.spec.benchmark,
-        "low": run.spec.judge.fidelity == "low",
-    }
 
 
 def _cut(text: str, most: int) -> str:
@@ -229,7 +202,6 @@ def _thumbnail(image: Image) -> dict[str, Any]:
     return {"src": source, "width": pixels.width, "height": pixels.height}
 
 
-def all_kinds(gallery: Gallery) -> Iterator[tuple[str, int]]:
-    """How many failures of each kind all runs have together."""
-    for kind in KINDS:
-        yield kind, sum(total[kind] for total in gallery.totals)
+def data_uri(kind: str, data: bytes) -> str:
+    """A file as an address that needs no network."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -348,84 +347,73 @@ def unformulated(text: str) -> str:
     return ("'" if dangerous else "") + "\n".join(map(legible, text.split("\n")))
 
 
-# HTML: for the report.
+# HTML: the values that the templates of the report draw.
 
 PLACES: Final = {1: "first", 2: "second", 3: "third"}
-LOW_TITLE: Final = (
-    "low fidelity: the embedded judge read these replies; not comparable with published numbers"
-)
-BADGE: Final = f'<span class="badge low" title="{LOW_TITLE}">{LOW_FIDELITY}</span>'
 
 
-def to_html(table: Table, *, label: str = "") -> str:
-    """The table in a box that scrolls sideways, and its notes; all foreign text is escaped.
+@dataclass(frozen=True, slots=True)
+class ShownCell:
+    """A cell as a page shows it: the value, interval and counts in small type, and its class.
 
-    A cell shows its value large, interval and counts small. Low fidelity is one badge where all
-    numbers have it, else a badge at each name.
+    `is_low` asks for a badge of low fidelity at the value.
+    """
+
+    value: str
+    small: tuple[str, ...] = ()
+    kind: str = ""
+    is_low: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table as a page shows it. `is_low` asks for one badge, where all numbers deserve it."""
+
+    title: str
+    heads: tuple[ShownCell, ...]
+    rows: tuple[tuple[ShownCell, ...], ...]
+    notes: tuple[str, ...]
+    is_low: bool
+
+
+def shown(table: Table) -> ShownTable:
+    """The table for a template, which escapes all texts.
+
+    Low fidelity is one badge where all numbers have it, else a badge at each name.
     """
     names = [row[0].fidelity for row in table.rows if isinstance(row[0], Label)]
-    columns = [column.fidelity for column in table.columns[1:]]
-    is_low = table.fidelity == "low" or any(
-        found and set(found) == {"low"} for found in (names, [c for c in columns if c])
-    )
+    fidelities = [c.fidelity for c in table.columns[1:] if c.fidelity]
+    is_low = table.fidelity == "low" or {"low"} in (set(names), set(fidelities))
     kinds = [
         "number" if any(_is_numeric(row[k]) for row in table.rows) else "words"
         for k in range(len(table.columns))
     ]
-    head = "".join(
-        f'<th scope="col" class="{kind}">'
-        + _html_name(column.heading, low=column.fidelity == "low" and not is_low)
-        + "</th>"
+    heads = tuple(
+        ShownCell(legible(column.heading), (), kind, column.fidelity == "low" and not is_low)
         for column, kind in zip(table.columns, kinds, strict=True)
     )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            _html_cell(cell, column, " ".join(filter(None, [kind, PLACES.get(place)])))
-            if k
-            else f'<th scope="row">{_html_head(cell, column, badge=not is_low)}</th>'
-            for k, (cell, column, kind, place) in enumerate(
-                zip(row, table.columns, kinds, row_places, strict=True)
-            )
-        )
-        + "</tr>"
-        for row, row_places in zip(table.rows, places(table), strict=True)
-    )
-    notes = [BADGE] if is_low else []
-    notes += [html.escape("; ".join(map(legible, table.notes)))] if table.notes else []
-    below = f'<p class="note">{" ".join(notes)}</p>' if notes else ""
-    named = html.escape(legible(label or table.title))
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{named}"><table><thead><tr>'
-        f"{head}</tr></thead><tbody>{body}</tbody></table></div>{below}"
-    )
+    rows = []
+    for row, row_places in zip(table.rows, places(table), strict=True):
+        line = zip(row, table.columns, kinds, row_places, strict=True)
+        first, *rest = (_shown_cell(c, column, kind, place) for c, column, kind, place in line)
+        is_badged = isinstance(row[0], Label) and row[0].fidelity == "low" and not is_low
+        name = row[0].text if isinstance(row[0], Label) else " ".join([first.value, *first.small])
+        rows.append((ShownCell(legible(name), is_low=is_badged), *rest))
+    notes = tuple(map(legible, table.notes))
+    return ShownTable(legible(table.title), heads, tuple(rows), notes, is_low)
 
 
 def _is_numeric(cell: Cell) -> bool:
     return isinstance(cell, Number | Share | int | float)
 
 
-def _html_head(cell: Cell, column: Column, *, badge: bool) -> str:
-    if isinstance(cell, Label):
-        return _html_name(cell.text, low=badge and cell.fidelity == "low")
-    return _html_name(" ".join(filter(None, parts_of(cell, column))), low=False)
-
-
-def _html_name(name: str, *, low: bool) -> str:
-    """A name that may break after underscores."""
-    shown = html.escape(legible(name)).replace("_", "_<wbr>")
-    return f"{shown} {BADGE}" if low else shown
-
-
-def _html_cell(cell: Cell, column: Column, kind: str) -> str:
-    def shown(text: str) -> str:
-        return html.escape(legible(text.replace("-", "\u2212") if _is_numeric(cell) else text))
-
-    head, *rest = parts_of(cell, column)
-    value = "\u2013" if head == DASH else shown(head)
-    small = " ".join(f"<span>{shown(part)}</span>" for part in rest if part)
-    small = f"<small>{small}</small>" if small else ""
-    return f'<td class="{kind}"><span class="value">{value}</span>{small}</td>'
+def _shown_cell(cell: Cell, column: Column, kind: str, place: int) -> ShownCell:
+    parts = [legible(part) for part in parts_of(cell, column)]
+    if _is_numeric(cell):
+        parts = [part.replace("-", "\u2212") for part in parts]
+    head, *rest = parts
+    value = "\u2013" if head in {DASH, "\u2212"} else head
+    return ShownCell(value, tuple(filter(None, rest)), f"{kind} {PLACES.get(place, '')}".rstrip())
 
 
 WRITERS: Final[Mapping[str, Callable[[Table], str]]] = {

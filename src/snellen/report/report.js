@@ -4,22 +4,14 @@
   const data = JSON.parse(source.textContent);
   const STEP = 40;
   const KIND_WORDS = {wrong: "wrong", unscored: "unscored", abstained: "could not tell"};
-  const PROTOCOL_FIELDS = {
-    reading: {caption: "Caption", judge: "What the judge said"},
-    rubric: {caption: "Description", judge: "What the judge said"},
-    direct: {caption: "Reply", judge: "What the judge said"},
-  };
+  const REPLY_WORDS = {rubric: "Description", direct: "Reply"};
 
-  // Every foreign text goes through here or through `put`, as text and never as markup.
+  // Every foreign text becomes text content, and never markup.
   function make(name, kind, words) {
     const node = document.createElement(name);
     if (kind) node.className = kind;
     if (words !== undefined) node.textContent = words;
     return node;
-  }
-  function put(parent, ...children) {
-    for (const child of children) parent.append(child);
-    return parent;
   }
   function drawn(name, attributes) {
     const node = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -114,19 +106,15 @@
     return frame;
   }
 
-  function optionList(probe, failure) {
-    const list = make("ol");
-    probe.options.forEach((option, k) => {
-      const letter = String.fromCharCode(65 + k);
-      const isReference = letter === probe.answer;
-      const isSaid = letter === failure.verdict;
-      const line = make("li", isReference ? "reference" : isSaid ? "said" : "", `${letter}. ${option}`);
-      line.dir = "auto";
-      if (isReference) line.append(make("em", "", "\u2713 right"));
-      if (isSaid && !isReference) line.append(make("em", "", "\u2717 the judge's answer"));
-      list.append(line);
-    });
-    return list;
+  function optionLine(option, k, entry) {
+    const letter = String.fromCharCode(65 + k);
+    const isReference = letter === entry.probe.answer;
+    const isSaid = letter === entry.failure.verdict;
+    const line = make("li", isReference ? "reference" : isSaid ? "said" : "", `${letter}. ${option}`);
+    line.dir = "auto";
+    if (isReference) line.append(make("em", "", "\u2713 right"));
+    if (isSaid && !isReference) line.append(make("em", "", "\u2717 the judge's answer"));
+    return line;
   }
 
   function verdictWords(entry) {
@@ -145,50 +133,37 @@
     if (run.protocol === "direct" && probe.hint) rows.push(["Hint", probe.hint]);
     if (failure.status) rows.push(["Reply", readable(failure.status)]);
     if (failure.repeat) rows.push(["Repeat", String(failure.repeat + 1)]);
-    const list = make("dl");
-    for (const [name, value] of rows) {
+    return rows.flatMap(([name, value]) => {
       const held = make("dd", "", value);
       held.dir = "auto";
-      put(list, make("dt", "", name), held);
-    }
-    return list;
+      return [make("dt", "", name), held];
+    });
   }
 
-  function words(kind, title, content) {
-    const block = make("div", `words ${kind}`);
-    const held = make("div", "", content || "(nothing)");
-    held.dir = "auto";
-    held.tabIndex = 0;
-    return put(block, make("h4", "", title), held);
-  }
-
-  function heading(entry) {
-    const {failure, run, probe} = entry;
-    const line = make("p", "where");
-    put(line, make("span", `kind ${failure.kind}`, KIND_WORDS[failure.kind]), make("b", "", run.model));
-    if (run.low) line.append(" ", make("span", "badge low", "low fidelity"));
-    const rest = [run.benchmark, readable(probe.category), ...probe.domains, `${probe.item} / ${probe.id}`];
-    line.append(` \u00b7 ${rest.filter(Boolean).join(" \u00b7 ")}`);
-    return line;
-  }
-
+  // Fills a copy of the card template; slots without content go.
   function card(entry) {
     const {failure, run, probe, caption} = entry;
-    const node = make("article", "card");
-    const pictures = make("div", "pictures");
-    for (const digest of probe.pictures) pictures.append(picture(digest, probe.box, probe.item));
-    if (!probe.pictures.length) {
-      pictures.append(make("div", "missing", probe.pictured ? "no picture in this report" : "asked without a picture"));
-    }
-    const body = make("div", "body");
-    const question = make("p", "question", probe.question);
-    question.dir = "auto";
-    put(body, heading(entry), question);
-    if (probe.options.length) body.append(optionList(probe, failure));
-    const titles = PROTOCOL_FIELDS[run.protocol];
-    put(body, facts(entry), words("caption", titles.caption, caption));
-    if (failure.judge) body.append(words("judge", titles.judge, failure.judge));
-    return put(node, pictures, body);
+    const node = document.getElementById("card").content.cloneNode(true);
+    const slot = (name) => node.querySelector(`[data-slot=${name}]`);
+    const pictures = probe.pictures.map((digest) => picture(digest, probe.box, probe.item));
+    const missing = probe.pictured ? "no picture in this report" : "asked without a picture";
+    slot("pictures").append(...(pictures.length ? pictures : [make("div", "missing", missing)]));
+    slot("kind").classList.add(failure.kind);
+    slot("kind").textContent = KIND_WORDS[failure.kind];
+    slot("model").textContent = run.model;
+    if (!run.low) slot("fidelity").remove();
+    slot("place").textContent = [
+      run.benchmark, readable(probe.category), ...probe.domains, `${probe.item} / ${probe.id}`,
+    ].filter(Boolean).join(" \u00b7 ");
+    slot("question").textContent = probe.question;
+    slot("options").append(...probe.options.map((option, k) => optionLine(option, k, entry)));
+    if (!probe.options.length) slot("options").remove();
+    slot("facts").append(...facts(entry));
+    slot("caption").firstElementChild.textContent = REPLY_WORDS[run.protocol] || "Caption";
+    slot("caption").lastElementChild.textContent = caption || "(nothing)";
+    slot("judge").lastElementChild.textContent = failure.judge;
+    if (!failure.judge) slot("judge").remove();
+    return node;
   }
 
   function show() {
