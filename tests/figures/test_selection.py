@@ -18,7 +18,12 @@ from tests.worlds.report_runs import HOSTILE, direct_run, reading_run, rubric_ru
 
 from snellen.figures import bars, card, heat, radar, scatter, style
 from snellen.figures.calibration import calibration_of, reliability
-from snellen.figures.selection import charts_of, domain_weights, write_charts
+from snellen.figures.selection import (
+    charts_of,
+    domain_weights,
+    overview_chart,
+    write_charts,
+)
 from snellen.figures.series import Series, best_runs, series_of
 from snellen.records import Region
 from snellen.runs.naming import named_apart
@@ -164,6 +169,68 @@ def test_models_look_different_in_more_than_colour() -> None:
     assert len({one.marker for one in looks}) == 13
 
 
+def test_a_model_has_one_look_on_a_page(tmp_path: Path) -> None:
+    """Whatever its place in a figure, a model keeps its colour; no other name gets that one."""
+    p = scatter.Point
+    with style.same_looks(["a", "b"]):
+        both = scatter.trade_off([p("a", 1, 2), p("b", 2, 1)])
+        one = scatter.trade_off([p("b (low fidelity)", 2, 1), p("new", 3, 0)])
+
+    def colours(figure: object) -> list[str]:
+        axes = figure.axes[0]  # type: ignore[attr-defined]
+        return [line.get_color() for line in axes.lines if line.get_linestyle() == "None"]
+
+    assert colours(both) == [style.look(0).colour, style.look(1).colour]
+    assert colours(one) == [style.look(1).colour, style.look(3).colour]
+
+
+def test_no_model_has_the_colour_of_right_or_wrong() -> None:
+    """The colours of verdicts and of models have nothing in common, on light and dark pages."""
+    marks = {style.RIGHT, style.WRONG}
+    assert not marks & set(style.COLOURS)
+    assert not {style.DARK[c] for c in marks} & {style.DARK[c] for c in style.COLOURS}
+    assert len({style.DARK[c] for c in style.COLOURS}) == len(style.COLOURS)
+
+
+def test_a_figure_on_a_page_has_dark_colours_for_dark_pages() -> None:
+    """Every colour but those on photographs and cells has a counterpart in the dark."""
+    drawn = style.page_svg(bars.domain_bars([series("m", {"a": 0.5, "b": 0.2})])).decode()
+    assert "prefers-color-scheme:dark" in drawn
+    assert f"--c{style.INK[1:]}:{style.DARK[style.INK]};" in drawn
+    body = drawn.split("</style>", 1)[1]
+    assert not set(style.DARK) & set(re.findall(r"#[0-9a-f]{6}", body))
+    heat_map = style.page_svg(heat.heat_map([series("m", {"a": 0.9, "b": 0.1})])).decode()
+    assert {style.ON_DARK, style.ON_LIGHT} <= set(re.findall(r"#[0-9a-f]{6}", heat_map))
+
+
+def test_a_chart_of_few_pictures_a_group_is_thin(tmp_path: Path) -> None:
+    """A chart most of whose bars stand for fewer than five pictures says so."""
+    thin = {chart.name: chart.is_thin for chart in charts_of([reading_run(tmp_path)])}
+    assert thin["bars-l1"]
+    assert not thin["radar-category"]
+
+
+def test_all_headlines_stand_in_one_figure(tmp_path: Path) -> None:
+    """The overview has a panel a benchmark, with its best models and their intervals."""
+    groups = {
+        "first": [reading_run(tmp_path, "a"), reading_run(tmp_path, "b", right=1)],
+        "second": [direct_run(tmp_path, "a", fidelity="low")],
+    }
+    chart = overview_chart(groups)
+    assert chart is not None
+    titles = [axes.get_title(loc="left") for axes in chart.figure.axes]
+    assert titles == ["first", "second (low fidelity)"]
+    assert [t.get_text() for t in chart.figure.axes[0].get_yticklabels()] == ["a", "b"]
+    assert len(chart.figure.axes[0].lines) == 4
+
+
+def test_axes_are_named_for_abilities(tmp_path: Path) -> None:
+    """The radar of accuracy by kind of error names the ability, not the error."""
+    [radar_chart] = [c for c in charts_of([direct_run(tmp_path)]) if c.name.startswith("radar")]
+    shown = {text.replace("\n", " ") for text in words(radar_chart.figure)}
+    assert {"ocr", "no hallucination", "visual counting"} <= shown
+
+
 def test_domains_with_few_images_are_greyed_and_counted() -> None:
     """Bars carry their number of images, and those under the limit lose their colour."""
     one = Series("m", {"Many": value(0.5), "Few": value(0.4)}, {"Many": 7, "Few": 4})
@@ -261,13 +328,13 @@ def test_direct_radar_draws_its_intervals() -> None:
 
 
 def test_low_fidelity_is_said_in_figures(tmp_path: Path) -> None:
-    """The name of a run under the embedded judge says low fidelity."""
+    """Beside others the name of a run says low fidelity; where all runs are, a corner says so."""
     runs = [reading_run(tmp_path, "a", fidelity="low"), reading_run(tmp_path, "b")]
     assert series_of(runs, "category", "overall_acc")[0].name == "a (low fidelity)"
     rubric = [rubric_run(tmp_path, name, fidelity="low") for name in "cd"]
-    [coverage] = [chart for chart in charts_of(rubric) if chart.name == "coverage"]
-    said = [text.get_text() for text in coverage.figure.legends[0].get_texts()]
-    assert "one model (low fidelity)" in said
+    for chart in charts_of(rubric):
+        assert words(chart.figure).count("low fidelity") == 1, chart.name
+        assert not any("(low fidelity)" in text for text in words(chart.figure))
 
 
 def test_best_runs_come_first(tmp_path: Path) -> None:
@@ -291,7 +358,6 @@ def test_the_card_shows_what_tells_models_apart(tmp_path: Path) -> None:
     assert [p.box for p in found.probes] == [None, 1, None]
     assert found.boxes == ((0, 0, 500, 500),)
     chart = next(c for c in charts_of(runs, regions={"r0-1": region}) if c.name == "card")
-    assert chart.has_photo
     assert any("<script>" in text for text in words(chart.figure))
 
 

@@ -15,6 +15,7 @@ from tests.worlds.report_runs import HOSTILE, PROMPT, direct_run, reading_run, r
 from snellen.cli import cli
 from snellen.errors import DataError, UsageError
 from snellen.records import Item, Probe, ReplyRow, Verdict
+from snellen.report.gallery import gallery_of
 from snellen.report.page import (
     ReportOptions,
     bundled_regions,
@@ -22,7 +23,7 @@ from snellen.report.page import (
     source_hash,
     write_report,
 )
-from snellen.report.sections import sections_of
+from snellen.report.sections import failures_table, sections_of
 from snellen.runs.folder import Run
 from snellen.runs.naming import named_apart
 from snellen.runs.summary import summarise, summary_of
@@ -207,6 +208,41 @@ def test_the_policy_allows_this_script_and_style_alone(tmp_path: Path) -> None:
     )
 
 
+def test_the_first_screen_holds_scores_and_what_went_wrong(tmp_path: Path) -> None:
+    """A leaderboard over benchmarks, one figure, and the failures come before any section."""
+    runs = [reading_run(tmp_path, "a"), reading_run(tmp_path, "b", right=1), direct_run(tmp_path)]
+    page = report(sections_of(runs))
+    first = page[page.index('id="overview"') : page.index('id="s1"')]
+    assert first.count("<figure") == 1
+    words = Page(first).words
+    assert "bench-reading: Overall %" in words
+    assert "bench-direct: Accuracy %" in words
+    assert "What went wrong" in words
+    sections = sections_of(runs, with_charts=False)
+    gallery = gallery_of([run for section in sections for run in section.runs])
+    reading, direct = failures_table(sections, gallery.totals).rows
+    assert reading[:5] == ("bench-reading", 7, 15, 2, 48)
+    assert direct[:5] == ("bench-direct", 2, 0, 0, 6)
+
+
+def test_how_it_was_measured_comes_last(tmp_path: Path) -> None:
+    """Settings, prompts, calls and costs stand behind the failures, and the contents lead there."""
+    page = page_of(reading_run(tmp_path))
+    order = [page.index(mark) for mark in ('id="s1"', 'id="failures"', 'id="provenance"')]
+    assert order == sorted(order)
+    assert page.index("Reasoning tokens") > order[-1]
+    assert 'href="#provenance"' in page
+
+
+@pytest.mark.parametrize(
+    ("most", "promise"), [(2, "2 of 6 failures are here, the rest in "), (9, "All 6 failures")]
+)
+def test_the_gallery_promises_what_it_holds(tmp_path: Path, most: int, promise: str) -> None:
+    """The lead says how many failures are on the page, and where the others are."""
+    page = page_of(reading_run(tmp_path), options=ReportOptions(gallery=most))
+    assert promise in Page(page).words
+
+
 def test_the_gallery_is_capped_a_run(tmp_path: Path) -> None:
     """`gallery` limits the failures of each run, and 0 leaves the gallery out."""
     runs = [reading_run(tmp_path, "a"), reading_run(tmp_path, "b", right=1)]
@@ -357,8 +393,8 @@ def test_sections_of_one_benchmark_are_told_apart_and_marked_each_on_its_own(
     sections = sections_of([run, other], with_charts=False)
     titles = [s.title for s in sections]
     assert titles == ["bench-reading, judge embedded", "bench-reading, judge j"]
-    rows = re.findall(r"<tr>.*?</tr>", report(sections).split("Best model", 1)[1])[:2]
-    assert ["low fidelity" in row for row in rows] == [True, False]
+    heads = re.findall(r"<th scope=\"col\".*?</th>", report(sections))[:3]
+    assert ["badge low" in head for head in heads] == [False, True, False]
     shown = re.search(r'id="gallery-data">(.*?)</script>', report(sections))
     assert shown is not None
     assert [run["benchmark"] for run in json.loads(shown[1])["runs"]] == titles

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from snellen.figures.series import Series, labels_of, percent
 from snellen.figures.style import (
-    COLOURS,
     DOUBLE,
     INK,
+    NEUTRAL,
     PALE,
     SINGLE,
     SMALL,
@@ -22,6 +22,7 @@ from snellen.figures.style import (
     faded,
     legend_name,
     look,
+    look_of,
     new_figure,
     percent_axis,
     plain,
@@ -129,7 +130,8 @@ def _domain_row(
         if math.isnan(value):
             continue
         y = place + thick * (k - (len(series) - 1) / 2)
-        colour = faded(look(k).colour) if n < few else look(k).colour
+        colour = look_of(series[k].name, k).colour
+        colour = faded(colour) if n < few else colour
         axes.barh(y, value, height=thick * 0.92, color=colour)
         if plan.number_each:
             _put_number(axes, value, y, n)
@@ -147,7 +149,7 @@ def _domain_legend(
 ) -> None:
     from matplotlib.patches import Patch
 
-    handles = [Patch(facecolor=look(k).colour) for k in range(len(series))]
+    handles = [Patch(facecolor=look_of(one.name, k).colour) for k, one in enumerate(series)]
     names = [legend_name(one.name) for one in series]
     if any(_n_items(series, label) < few for label in rows):
         handles.append(Patch(facecolor=PALE))
@@ -171,9 +173,10 @@ def group_bars(series: Sequence[Series], *, title: str = "Overall accuracy, %") 
             for place, one in enumerate(series):
                 value = one.values.get(label)
                 y = place + thick * (k - (len(labels) - 1) / 2)
-                _bar_with_interval(axes, y, value, thick, look(k))
-            axes.barh([math.nan], [math.nan], color=look(k).colour, hatch=look(k).hatch,
-                      edgecolor=INK, linewidth=0.4, label=legend_name(label))  # fmt: skip
+                style = replace(look_of(one.name, place), hatch=look(k).hatch)
+                _bar_with_interval(axes, y, value, thick, style)
+            axes.barh([math.nan], [math.nan], color=PALE, hatch=look(k).hatch, edgecolor=INK,
+                      linewidth=0.4, label=legend_name(label))  # fmt: skip
         axes.set_yticks(range(len(series)), [plain(one.name, 26) for one in series])
         axes.set_ylim(len(series) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
@@ -203,7 +206,7 @@ def share_bars(counts: Mapping[str, int], *, unit: str = "questions") -> Figure:
         figure = new_figure(SINGLE, 0.65 + 0.2 * len(rows))
         axes = figure.add_subplot()
         shares = [100 * n / total for _, n in rows]
-        axes.barh(range(len(rows)), shares, height=0.72, color=COLOURS[0])
+        axes.barh(range(len(rows)), shares, height=0.72, color=NEUTRAL)
         for place, (share, (_, n)) in enumerate(zip(shares, rows, strict=True)):
             axes.text(
                 share + max(shares) * 0.015, place, f"{share:.1f}%  ({n:,})", va="center_baseline",
@@ -251,7 +254,7 @@ def _tree_column(
         ordered = sorted(parts.items(), key=lambda entry: (-entry[1], entry[0]))
         for k, (name, weight) in enumerate(ordered):
             axes.barh(
-                place, weight, left=start, height=0.74, color=COLOURS[0],
+                place, weight, left=start, height=0.74, color=NEUTRAL,
                 alpha=(0.55, 0.3)[k % 2], edgecolor="white", linewidth=0.6,
             )  # fmt: skip
             room = int(weight * chars_a_unit)

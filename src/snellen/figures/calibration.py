@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from snellen.figures.style import (
-    COLOURS,
+    INK,
     PALE,
     SINGLE,
     SMALL,
@@ -37,12 +37,12 @@ def reliability(found: Calibration) -> Figure:
         upper.plot([0, 100], [0, 100], color=SOFT, linewidth=0.8, linestyle="--", label="perfect")
         upper.plot(
             [100 * b.confidence for b in filled], [100 * b.accuracy for b in filled], marker="o",
-            color=COLOURS[0], label="judge",
+            color=INK, label="judge",
         )  # fmt: skip
         for b in filled:
             upper.plot(
                 [100 * b.confidence] * 2, [100 * b.confidence, 100 * b.accuracy],
-                color=COLOURS[1], linewidth=0.8, alpha=0.8,
+                color=SOFT, linewidth=0.8, alpha=0.8,
             )  # fmt: skip
         n = sum(b.n for b in filled)
         # Above the axes: a judge's line may go anywhere inside.

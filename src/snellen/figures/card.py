@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from snellen.figures import style
 from snellen.figures.series import name_of
 from snellen.figures.style import (
-    COLOURS,
     DOUBLE,
     INK,
+    ON_DARK,
+    ON_LIGHT,
     RULE,
     SMALL,
     SOFT,
-    look,
+    look_of,
     new_figure,
     plain,
     styled,
@@ -41,7 +43,7 @@ FEWEST_CHARS = 8
 # A line may reach this far into the gap beside its column, in inches.
 SLACK = 0.06
 RIGHT, WRONG, ABSTAINED, UNSCORED = "\u2713", "\u2717", "?", "\u2013"
-MARK_COLOURS = {RIGHT: COLOURS[2], WRONG: COLOURS[1], ABSTAINED: SOFT, UNSCORED: SOFT}
+MARK_COLOURS = {RIGHT: style.RIGHT, WRONG: style.WRONG, ABSTAINED: SOFT, UNSCORED: SOFT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +246,11 @@ def _box(axes: Any, number: int, bbox: tuple[float, float, float, float]) -> Non
 
     top, left, bottom, right = bbox
     corner, size = (left, top), (right - left, bottom - top)
-    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor="white", linewidth=2.4))
-    colour = look(number - 1).colour
-    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=colour, linewidth=1.3))
+    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=ON_DARK, linewidth=2.4))
+    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=ON_LIGHT, linewidth=1.3))
     axes.text(
-        left + 14, top + 18, str(number), ha="left", va="top", color="white", fontsize=SMALL,
-        fontweight="bold", bbox={"facecolor": colour, "edgecolor": "white", "pad": 1.5},
+        left + 14, top + 18, str(number), ha="left", va="top", color=ON_DARK, fontsize=SMALL,
+        fontweight="bold", bbox={"facecolor": ON_LIGHT, "edgecolor": ON_DARK, "pad": 1.5},
     )  # fmt: skip
 
 
@@ -259,7 +260,7 @@ def _draw_captions(figure: Figure, card: Card, height: float) -> None:
     most = int((TOP_HEIGHT - 0.3) / LINE) - 1
     for k, (name, text) in enumerate(card.captions):
         chars = _chars(width)
-        lines: list[_Line] = [(plain(name, chars - 2), look(k).colour, "bold")]
+        lines: list[_Line] = [(plain(name, chars - 2), look_of(name, k).colour, "bold")]
         lines += [(line, INK, "normal") for line in _fold(text, width, most)]
         _write(figure, (left + k * (width + 0.12), height - MARGIN - 0.22), lines, height)
 

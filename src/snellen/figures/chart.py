@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure with its file name, its title and what it shows; a photo in it is never inverted."""
+    """A figure with its file name, its title and what it shows.
+
+    `is_thin` says that most of its marks stand for a few pictures each: nothing to conclude from.
+    """
 
     name: str
     title: str
     caption: str
     figure: Figure
-    has_photo: bool = False
+    is_thin: bool = False

@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from snellen.figures.series import Series, labels_of, percent
-from snellen.figures.style import DOUBLE, INK, SMALL, new_figure, plain, readable, styled, wrapped
+from snellen.figures.style import (
+    DOUBLE,
+    ON_DARK,
+    ON_LIGHT,
+    SMALL,
+    new_figure,
+    plain,
+    readable,
+    styled,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +62,7 @@ def _ink_on(value: float) -> str:
     ground: Any = mpl.colormaps[MAP](value / 100)
     linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in ground[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "white" if luminance < 0.2 else INK
+    return ON_DARK if luminance < 0.2 else ON_LIGHT
 
 
 def _items(series: Sequence[Series], label: str) -> int:

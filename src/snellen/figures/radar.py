@@ -16,10 +16,10 @@ from snellen.figures.style import (
     RULE,
     SMALL,
     SOFT,
+    ability,
     legend_name,
-    look,
+    look_of,
     new_figure,
-    readable,
     styled,
     wrapped,
 )
@@ -44,7 +44,7 @@ def radar(series: Sequence[Series], *, intervals: bool = False) -> Figure:
         _dress(axes, labels, angles, top)
         for k, one in enumerate(series):
             values = [percent(one.values.get(label)) for label in labels]
-            style = look(k)
+            style = look_of(one.name, k)
             axes.plot(
                 [*angles, angles[0]], [*values, values[0]], color=style.colour,
                 marker=style.marker, linestyle=style.dash, label=legend_name(one.name),
@@ -89,7 +89,7 @@ def _dress(axes: Any, labels: Sequence[str], angles: Sequence[float], top: float
     for label, angle in zip(labels, angles, strict=True):
         across = math.sin(angle)
         axes.text(
-            angle, top * 1.08, wrapped(readable(label), WRAP), color=INK, fontsize=8.0,
+            angle, top * 1.08, wrapped(ability(label), WRAP), color=INK, fontsize=8.0,
             ha="center" if abs(across) < 0.2 else "left" if across > 0 else "right",
             va="center" if abs(across) >= 0.2 else "bottom" if math.cos(angle) > 0 else "top",
         )  # fmt: skip

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snellen.figures.style import (
-    COLOURS,
     DOUBLE,
     INK,
+    NEUTRAL,
     PALE,
     SINGLE,
     SMALL,
     SOFT,
-    look,
+    look_of,
     new_figure,
     percent_axis,
     plain,
@@ -126,7 +126,7 @@ def _figure_for(points: Sequence[Point]) -> Figure:
 
 def _dots(axes: Axes, points: Sequence[Point]) -> None:
     for k, point in enumerate(points):
-        style = look(k)
+        style = look_of(point.name, k)
         axes.plot(
             [point.x], [point.y], linestyle="", marker=style.marker, color=style.colour,
             markeredgecolor="white", markeredgewidth=0.5, markersize=6, zorder=3,
@@ -135,7 +135,7 @@ def _dots(axes: Axes, points: Sequence[Point]) -> None:
 
 def _crosses(axes: Axes, points: Sequence[Point]) -> None:
     for k, p in enumerate(points):
-        colour = look(k).colour
+        colour = look_of(p.name, k).colour
         if p.x_interval is not None:
             axes.plot(p.x_interval, [p.y, p.y], color=colour, linewidth=0.8, alpha=0.55, zorder=2)
         if p.y_interval is not None:
@@ -173,21 +173,19 @@ def _name_points(
         spread_labels(axes, places, names, (190.0, 135.0), avoid=avoid)
         return
     spread_labels(axes, places, _numbers(points), (260.0, 150.0), avoid=avoid)
-    _key(axes, [p.name for p in points], [look(k).marker for k in range(len(points))])
+    _key(axes, [p.name for p in points])
 
 
 def _numbers(points: Sequence[object]) -> list[str]:
     return [str(k) for k in range(1, len(points) + 1)]
 
 
-def _key(axes: Axes, names: Sequence[str], markers: Sequence[str]) -> None:
-    """A list of numbers and names beside the figure; with an empty marker, without a sign."""
+def _key(axes: Axes, names: Sequence[str]) -> None:
+    """A list of numbers and names beside the figure."""
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], linestyle="", marker=marker, color=look(k).colour)
-        for k, marker in enumerate(markers)
-    ]
+    looks = [look_of(name, k) for k, name in enumerate(names)]
+    handles = [Line2D([], [], linestyle="", marker=s.marker, color=s.colour) for s in looks]
     texts = [f"{k}  {plain(name, 32)}" for k, name in enumerate(names, 1)]
     axes.figure.legend(handles, texts, loc="outside right upper", handlelength=1.0)
 
@@ -224,17 +222,9 @@ def length_lines(points: Sequence[LengthPoint]) -> Figure:
         axes = figure.add_subplot()
         for p in ordered:
             axes.plot([p.tokens] * 2, [p.coverage, p.effective], color=PALE, linewidth=1, zorder=1)
-        for k, (label, values) in enumerate(
-            (
-                ("Coverage", [p.coverage for p in ordered]),
-                ("Effective accuracy", [p.effective for p in ordered]),
-            )
-        ):
-            style = look(k)
-            axes.plot(
-                tokens, values, color=style.colour, marker=style.marker, label=label,
-                linestyle="",
-            )  # fmt: skip
+        _pairs(axes, ("Coverage", "Effective accuracy"), {
+            p.name: ((p.tokens, p.coverage), (p.tokens, p.effective)) for p in points
+        })  # fmt: skip
         _length_axes(axes, tokens)
         axes.set_yticks([0, 20, 40, 60, 80, 100])
         axes.set_ylabel("%")
@@ -243,13 +233,27 @@ def length_lines(points: Sequence[LengthPoint]) -> Figure:
     return figure
 
 
+Place = tuple[float, float]
+
+
+def _pairs(axes: Axes, titles: tuple[str, str], places: Mapping[str, tuple[Place, Place]]) -> None:
+    """Two numbers of each model in its colour: a full circle and an empty square."""
+    for k, (name, pair) in enumerate(places.items()):
+        colour = look_of(name, k).colour
+        for (x, y), marker, filling in zip(pair, "os", (colour, "white"), strict=True):
+            axes.plot([x], [y], linestyle="", marker=marker, color=colour, markerfacecolor=filling)
+    for title, marker, filling in zip(titles, "os", (SOFT, "white"), strict=True):
+        axes.plot([], [], linestyle="", marker=marker, color=SOFT, markerfacecolor=filling,
+                  label=title)  # fmt: skip
+
+
 def length_curves(curves: Mapping[str, Sequence[LengthPoint]]) -> Figure:
     """Coverage and effective accuracy against the length of cut captions: one curve a model."""
     with styled():
         figure = new_figure(DOUBLE, 2.6)
         panels = figure.subplots(1, 2, sharex=True)
         for k, (name, points) in enumerate(curves.items()):
-            ordered, style = sorted(points, key=lambda p: p.tokens), look(k)
+            ordered, style = sorted(points, key=lambda p: p.tokens), look_of(name, k)
             for axes, values in zip(
                 panels, ([p.coverage for p in ordered], [p.effective for p in ordered]), strict=True
             ):
@@ -282,13 +286,12 @@ def _name_lengths(axes: Axes, points: Sequence[LengthPoint]) -> None:
         spread_labels(axes, tops, names, (200.0, 125.0), avoid=lows)
         return
     spread_labels(axes, tops, _numbers(points), (330.0, 125.0), avoid=lows)
-    _key(axes, [p.name for p in points], [""] * len(points))
+    _key(axes, [p.name for p in points])
 
 
 def gap_lines(points: Sequence[GapPoint]) -> Figure:
     """Atomic accuracy and gate pass of each model, joined: the length is the reliability gap."""
     ordered = sorted(points, key=lambda p: (-p.gate, p.name))
-    atomic, gate = look(0), look(1)
     with styled():
         figure = new_figure(SINGLE, 0.95 + 0.24 * len(ordered))
         axes = figure.add_subplot()
@@ -299,10 +302,9 @@ def gap_lines(points: Sequence[GapPoint]) -> Figure:
                 va="center_baseline", fontsize=SMALL, color=SOFT,
             )  # fmt: skip
         rows = range(len(ordered))
-        axes.plot([p.atomic for p in ordered], rows, linestyle="", marker=atomic.marker,
-                  color=atomic.colour, label="Atomic accuracy")  # fmt: skip
-        axes.plot([p.gate for p in ordered], rows, linestyle="", marker=gate.marker,
-                  color=gate.colour, label="Gate pass")  # fmt: skip
+        _pairs(axes, ("Atomic accuracy", "Gate pass"), {
+            p.name: ((p.atomic, ordered.index(p)), (p.gate, ordered.index(p))) for p in points
+        })  # fmt: skip
         axes.set_yticks(rows, [plain(p.name, 28) for p in ordered])
         axes.set_ylim(len(ordered) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
@@ -326,10 +328,10 @@ def coverage_curve(points: Sequence[SpreadPoint], *, remark: str = "") -> Figure
         for k, point in enumerate(ordered):
             axes.plot(
                 [100 * point.share] * len(point.values), point.values, linestyle="", marker="o",
-                markersize=3, color=COLOURS[4], alpha=0.7, label=dot if k == 0 else None,
+                markersize=3, color=NEUTRAL, alpha=0.7, label=dot if k == 0 else None,
             )  # fmt: skip
         means = [(100 * p.share, sum(p.values) / len(p.values)) for p in ordered if p.values]
-        axes.plot(*zip(*means, strict=True), color=COLOURS[0], marker="s", label="mean of models")
+        axes.plot(*zip(*means, strict=True), color=INK, marker="s", label="mean of models")
         for x, y in means:
             axes.annotate(
                 f"{y:.2f}", (x, y), xytext=(6, 4), textcoords="offset points", fontsize=SMALL,

@@ -12,9 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from snellen.errors import ImageError
-from snellen.figures import bars, calibration, card, heat, radar, scatter, style
+from snellen.figures import bars, calibration, card, heat, overview, radar, scatter, style
 from snellen.figures.chart import Chart
-from snellen.figures.series import MOST_SHOWN, best_runs, name_of, series_of
+from snellen.figures.series import (
+    MOST_SHOWN,
+    Series,
+    best_runs,
+    labels_of,
+    name_of,
+    series_of,
+)
 from snellen.figures.study_charts import coverage_chart
 from snellen.records import Item, Region
 from snellen.runs.folder import Run
@@ -22,7 +29,7 @@ from snellen.runs.naming import kept_share, whole_name
 from snellen.runs.spec import Value
 from snellen.runs.summary import summary_of
 from snellen.studies.rubric import coverage_of
-from snellen.tables.table import metric_column, title_of
+from snellen.tables.table import measured, metric_column, title_of
 
 KINDS = ("png", "svg", "pdf")
 
@@ -35,9 +42,48 @@ def charts_of(
     `regions` by id let the qualitative card show where its probes are anchored.
     """
     ordered = best_runs(runs, len(runs))
+    is_low = all(run.spec.judge.fidelity == "low" for run in ordered)
+    if is_low:
+        # Said once in each figure, instead of behind each name.
+        ordered = tuple(map(_unmarked, ordered))
     charts = [CHARTS[name](ordered) for name in ordered[0].protocol.charts]
     shown = _card_chart(ordered, regions)
-    return tuple(chart for chart in (*charts, shown) if chart is not None)
+    found = tuple(chart for chart in (*charts, shown) if chart is not None)
+    if is_low:
+        for chart in found:
+            style.stamp(chart.figure, style.LOW_SUFFIX.strip(" ()"))
+    return found
+
+
+def _unmarked(run: Run) -> Run:
+    return replace(run, spec=replace(run.spec, judge=replace(run.spec.judge, fidelity="")))
+
+
+def overview_chart(groups: Mapping[str, Sequence[Run]]) -> Chart | None:
+    """The headline number of each run with its interval: a panel for each titled group of runs."""
+    panels = []
+    for title, runs in groups.items():
+        metric = runs[0].protocol.headline
+        factor = 100 if metric_column(metric).format.unit == "%" else 1
+        rows = []
+        for run in best_runs(runs):
+            cell = measured(summary_of(run).metrics[metric])
+            if cell.value is not None:
+                rows.append((run.name, factor * cell.value, _scaled(cell.interval, factor)))
+        is_low = any(run.spec.judge.fidelity == "low" for run in runs)
+        if rows:
+            panels.append(
+                overview.Panel(title + (style.LOW_SUFFIX if is_low else ""), _axis(metric),
+                               tuple(rows))
+            )  # fmt: skip
+    if not panels:
+        return None
+    caption = "Headline numbers; lines are 95% intervals."
+    if len(panels) > MOST_SHOWN:
+        caption += f" The first {MOST_SHOWN} of {len(panels)} benchmarks."
+    if any(len(runs) > MOST_SHOWN for runs in groups.values()):
+        caption += f" The best {MOST_SHOWN} models of each benchmark."
+    return Chart("overview", "At a glance", caption, overview.overview(panels[:MOST_SHOWN]))
 
 
 def write_charts(charts: Sequence[Chart], folder: Path, *, prefix: str = "") -> list[Path]:
@@ -107,7 +153,14 @@ def _domain_chart(runs: Sequence[Run], dimension: str, metric: str, title: str) 
         f"Pooled over the probes of all pictures with that label; domains with fewer than "
         f"{bars.FEW_IMAGES} pictures are grey.{remark}"
     )
-    return Chart(f"bars-{dimension}", title, caption, bars.domain_bars(series, title=_axis(metric)))
+    figure = bars.domain_bars(series, title=_axis(metric))
+    return Chart(f"bars-{dimension}", title, caption, figure, is_thin=_is_thin(series))
+
+
+def _is_thin(series: Sequence[Series]) -> bool:
+    """Whether most labels have so few pictures that they are grey."""
+    n = [max(one.n_items.get(label, 0) for one in series) for label in labels_of(series)]
+    return sum(count < bars.FEW_IMAGES for count in n) > len(n) / 2
 
 
 def _axis(metric: str) -> str:
@@ -200,7 +253,11 @@ def _tree_chart(run: Run) -> Chart | None:
         "Pictures of each domain, cut into sub-domains; a picture with several sub-domains in a "
         "domain counts there in equal parts."
     )
-    return Chart("domains", "Domains of the benchmark", caption, bars.domain_tree(tree))
+    n_few = sum(sum(parts.values()) < bars.FEW_IMAGES for parts in tree.values())
+    return Chart(
+        "domains", "Domains of the benchmark", caption, bars.domain_tree(tree),
+        is_thin=n_few > len(tree) / 2,
+    )  # fmt: skip
 
 
 def domain_weights(items: Sequence[Item]) -> dict[str, dict[str, float]]:
@@ -239,7 +296,10 @@ def _heat_chart(runs: Sequence[Run]) -> Chart | None:
     if not series or len(series[0].values) < 2:
         return None
     caption = "Mean gated score of the pictures of each domain; n counts pictures."
-    return Chart("heat-category", "Score by domain and model", caption, heat.heat_map(series))
+    return Chart(
+        "heat-category", "Score by domain and model", caption, heat.heat_map(series),
+        is_thin=_is_thin(series),
+    )  # fmt: skip
 
 
 def _rubric_domain_chart(runs: Sequence[Run]) -> Chart | None:
@@ -249,7 +309,7 @@ def _rubric_domain_chart(runs: Sequence[Run]) -> Chart | None:
         return None
     caption = f"Domains with fewer than {bars.FEW_IMAGES} pictures are grey.{remark}"
     figure = bars.domain_bars(series, title="Score, %")
-    return Chart("bars-category", "Score by domain", caption, figure)
+    return Chart("bars-category", "Score by domain", caption, figure, is_thin=_is_thin(series))
 
 
 def _gap_chart(runs: Sequence[Run]) -> Chart | None:
@@ -294,7 +354,6 @@ def _card_chart(runs: Sequence[Run], regions: Mapping[str, Region] | None) -> Ch
     )
     return Chart(
         "card", "One picture, several captions", caption, card.qualitative_card(found, picture),
-        has_photo=True,
     )  # fmt: skip
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from snellen.figures.style import LOW_SUFFIX
 from snellen.runs.folder import Run
 from snellen.runs.spec import Value
 from snellen.runs.summary import summary_of
 
-LOW_SUFFIX = " (low fidelity)"
 MOST_SHOWN = 6
 """How many models a figure shows whose series would cover each other."""
 

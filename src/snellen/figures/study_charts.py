@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from snellen.figures import scatter
 from snellen.figures.chart import Chart
-from snellen.figures.series import LOW_SUFFIX
+from snellen.figures.style import LOW_SUFFIX
 from snellen.studies.alignment import Alignment
 from snellen.studies.rubric import CoveragePoint
 from snellen.tables.studies import aligned_title as title_of

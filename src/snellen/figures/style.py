@@ -7,10 +7,12 @@ no text is ever read as mathematics.
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -34,8 +36,22 @@ INK = "#1a1a1a"
 SOFT = "#5f6368"
 RULE = "#c9ccd1"
 PALE = "#d4d7db"
-# Okabe and Ito's colours without their yellow, which is too light for lines on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
+# Marks of right and wrong have colours that no model has.
+RIGHT, WRONG = "#009e73", "#d55e00"
+# Models: Okabe and Ito's colours, without those of right and wrong and without their yellow, which
+# is too light for lines on white; indigo and olive of Tol's come last.
+COLOURS = ("#0072b2", "#e69f00", "#cc79a7", "#56b4e9", "#332288", "#999933", "#333333")
+# On cells and photographs, which look the same on every page.
+ON_DARK, ON_LIGHT = "#fefefe", "#1b1b1b"
+# What is no model, such as the share of a category.
+NEUTRAL = "#8b9199"
+# The colours of a page with a dark ground; all others stay.
+DARK: Mapping[str, str] = {
+    INK: "#e8e6e1", SOFT: "#a5a8ad", RULE: "#4a4f57", PALE: "#4d535b", NEUTRAL: "#858b94",
+    "#ffffff": "#1c1f23", RIGHT: "#5fcfa4", WRONG: "#ff9a66", "#0072b2": "#5fb0ea",
+    "#e69f00": "#f2b84b", "#cc79a7": "#e8a3c9", "#56b4e9": "#8fd3f7", "#332288": "#a497ee",
+    "#999933": "#c6c665", "#333333": "#c9ccd1",
+}  # fmt: skip
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p", "d")
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)))
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
@@ -107,6 +123,27 @@ def look(k: int) -> Look:
         DASHES[(k + turn) % len(DASHES)],
         HATCHES[k % len(HATCHES)],
     )
+
+
+LOW_SUFFIX = " (low fidelity)"
+"""Said behind the name of a model whose numbers are of low fidelity."""
+_PLACES: ContextVar[Mapping[str, int] | None] = ContextVar("places of models", default=None)
+
+
+@contextmanager
+def same_looks(names: Iterable[str]) -> Iterator[None]:
+    """In the block a model of these names has one look in all figures, whatever its place there."""
+    token = _PLACES.set({name: k for k, name in enumerate(dict.fromkeys(names))})
+    try:
+        yield
+    finally:
+        _PLACES.reset(token)
+
+
+def look_of(name: str, k: int) -> Look:
+    """The look of a model: that of its name within `same_looks`, else of the k-th of a figure."""
+    places = _PLACES.get() or {}
+    return look(places.get(name.removesuffix(LOW_SUFFIX), len(places) + k))
 
 
 @contextmanager
@@ -185,13 +222,23 @@ def readable(label: str, most: int | None = None) -> str:
     return plain(label.replace("_", " "), most)
 
 
-def faded(colour: str) -> str:
+def ability(label: str) -> str:
+    """The ability that a label measures, where the label is the name of an error.
+
+    >>> ability("visual_counting_error"), ability("hallucination"), ability("OCR/Text")
+    ('visual counting', 'no hallucination', 'OCR/Text')
+    """
+    name = readable(label).removesuffix(" error")
+    return "no hallucination" if name == "hallucination" else name
+
+
+def faded(colour: str, pale: str = PALE) -> str:
     """The colour, greyed: what it stands for carries little weight.
 
     >>> faded("#000000")
     '#a7aaad'
     """
-    ground = [int(PALE[k : k + 2], 16) for k in (1, 3, 5)]
+    ground = [int(pale[k : k + 2], 16) for k in (1, 3, 5)]
     own = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
     mixed = [round(0.21 * a + 0.79 * b) for a, b in zip(own, ground, strict=True)]
     return "#" + "".join(f"{part:02x}" for part in mixed)
@@ -229,6 +276,43 @@ def save(figure: Figure, kind: str, *, clear: bool = False) -> bytes:
             metadata=dates.get(kind),
         )
     return buffer.getvalue()
+
+
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+
+
+def page_svg(figure: Figure) -> bytes:
+    """The figure without ground, with dark colours of its own where the reader prefers them."""
+    dark = {**DARK, **{faded(c): faded(DARK[c], DARK[PALE]) for c in COLOURS}}
+    used: dict[str, str] = {}
+
+    def named(found: re.Match[str]) -> str:
+        colour = found[0]
+        if colour not in dark:
+            return colour
+        used[colour] = dark[colour]
+        return f"var(--c{colour[1:]})"
+
+    drawn = _COLOUR.sub(named, save(figure, "svg", clear=True).decode())
+    light = "".join(f"--c{colour[1:]}:{colour};" for colour in used)
+    night = "".join(f"--c{colour[1:]}:{other};" for colour, other in used.items())
+    style = (
+        f"<style>:root{{{light}}}@media screen and (prefers-color-scheme:dark)"
+        f"{{:root{{{night}}}}}</style>"
+    )
+    return drawn.replace("<defs>", style + "<defs>", 1).encode()
+
+
+def stamp(figure: Figure, words: str) -> None:
+    """Writes a remark into the upper right corner; a figure with a layout makes room for it."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        height = figure.get_figheight()
+        figure.set_figheight(height + 0.15)
+        engine.set(rect=(0, 0, 1, height / (height + 0.15)))
+    figure.text(0.99, 0.995, words, ha="right", va="top", fontsize=SMALL, color=SOFT)
 
 
 def percent_axis(axes: Axes, which: str = "x", *, top: float = 100.0) -> None:

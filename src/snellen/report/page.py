@@ -15,7 +15,8 @@ import msgspec
 
 from snellen.errors import DataError, MissingExtraError
 from snellen.figures.chart import Chart
-from snellen.figures.selection import write_charts
+from snellen.figures.selection import overview_chart, write_charts
+from snellen.figures.style import page_svg, same_looks
 from snellen.records import Region
 from snellen.report.gallery import KINDS, data_uri, gallery_of
 from snellen.report.provenance import facts_of, item_sets, prompts_of
@@ -24,6 +25,8 @@ from snellen.report.sections import (
     Section,
     breakdowns,
     dimensions,
+    failures_table,
+    names_of,
     overview_of,
     sections_of,
     stem_of,
@@ -67,6 +70,10 @@ def report(sections: Sequence[Section], options: ReportOptions | None = None) ->
     gallery = gallery_of(
         runs, most=options.gallery, regions=options.regions, with_pictures=options.pictures
     )
+    with same_looks(names_of(sections)):
+        # Without figures of the sections none is wanted.
+        is_drawn = any(section.charts for section in sections)
+        glance = overview_chart({s.title: s.runs for s in sections}) if is_drawn else None
     titles = (section.title for section in sections for _ in section.runs)
     named = [{**run, "benchmark": title} for run, title in zip(gallery.runs, titles, strict=True)]
     return environment().get_template("page.html").render(
@@ -74,6 +81,8 @@ def report(sections: Sequence[Section], options: ReportOptions | None = None) ->
         style=asset("report.css"),
         script=asset("report.js"),
         overview=shown(overview_of(sections)),
+        at_a_glance=glance and _figure(glance),
+        went_wrong=shown(failures_table(sections, gallery.totals)),
         sections=[_section(section) for section in sections],
         gallery=replace(gallery, runs=named),
         n_failures={kind: sum(total[kind] for total in gallery.totals) for kind in KINDS},
@@ -150,7 +159,8 @@ def _section(section: Section) -> dict[str, Any]:
         "about": runs[0].protocol.about,
         "warnings": list(dict.fromkeys([*told(summaries), *unfinished(summaries)])),
         "leaderboard": shown(leaderboard),
-        "figures": [_figure(chart) for chart in section.charts],
+        "figures": [_figure(chart) for chart in section.charts if not chart.is_thin],
+        "thin_figures": [_figure(chart) for chart in section.charts if chart.is_thin],
         "breakdowns": [shown(table) for table in breakdowns(runs).values()],
         "headline": shown(boards.headline_readings(runs)),
         "readings": [_readings(run) for run in runs],
@@ -167,16 +177,13 @@ def _section(section: Section) -> dict[str, Any]:
 
 def _figure(chart: Chart) -> dict[str, Any]:
     """The values of the figure template."""
-    from snellen.figures.style import save
-
     width, height = chart.figure.get_size_inches()
     return {
         "title": chart.title,
         "caption": chart.caption,
-        "src": data_uri("image/svg+xml", save(chart.figure, "svg", clear=True)),
+        "src": data_uri("image/svg+xml", page_svg(chart.figure)),
         "width": f"{96 * width:.0f}",
         "height": f"{96 * height:.0f}",
-        "has_photo": chart.has_photo,
         "is_wide": width > WIDE_INCHES,
     }
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Final
 
 from snellen.errors import UsageError
+from snellen.figures.bars import FEW_IMAGES
 from snellen.figures.chart import Chart
 from snellen.figures.selection import charts_of
 from snellen.figures.series import best_runs
+from snellen.figures.style import ability, same_looks
 from snellen.protocols import PROTOCOLS
 from snellen.records import Region
 from snellen.runs.folder import Run
@@ -19,7 +23,16 @@ from snellen.runs.summary import summary_of
 from snellen.tables import boards
 from snellen.tables.rubric import study_tables
 from snellen.tables.runs import counts_table
-from snellen.tables.table import Label, Number, Table, counted, format_of, metric_label, plain
+from snellen.tables.table import (
+    Cell,
+    Column,
+    Number,
+    Table,
+    counted,
+    measured,
+    metric_column,
+    plain,
+)
 
 # The name under which a protocol lists the tables about a benchmark of rubrics.
 RUBRIC_STUDIES: Final = "rubric-studies"
@@ -32,7 +45,7 @@ class Section:
     anchor: str
     title: str
     runs: tuple[Run, ...]
-    charts: tuple[Chart, ...]
+    charts: tuple[Chart, ...] = ()
 
 
 def sections_of(
@@ -58,9 +71,16 @@ def sections_of(
     for number, kin in enumerate(sorted(groups, key=lambda k: (order[k[0]], *k)), 1):
         same = named_apart(best_runs(groups[kin], len(groups[kin])))
         title = kin[1] + (f", {kin[4]} control" if kin[4] else "")
-        charts = charts_of(same, regions=regions) if with_charts else ()
-        sections.append(Section(f"s{number}", title, same, charts))
+        sections.append(Section(f"s{number}", title, same))
+    if with_charts:
+        with same_looks(names_of(sections)):
+            sections = [replace(s, charts=charts_of(s.runs, regions=regions)) for s in sections]
     return tuple(_titled_apart(sections))
+
+
+def names_of(sections: Sequence[Section]) -> list[str]:
+    """The names of all models of a report, each once, in the order of the page."""
+    return list(dict.fromkeys(run.name for section in sections for run in section.runs))
 
 
 def _titled_apart(sections: list[Section]) -> list[Section]:
@@ -119,21 +139,60 @@ def breakdowns(runs: Sequence[Run]) -> dict[str, Table]:
 
 
 def overview_of(sections: Sequence[Section]) -> Table:
-    """One row a section: the best model and its headline number."""
-    rows = []
-    for s in sections:
-        protocol = s.runs[0].protocol
-        best = boards.main_table(s.runs, intervals=True)
-        headline = metric_label(protocol.headline)
-        cell = best.column(headline.text)[0]
-        if isinstance(cell, Number):
-            cell = replace(cell, format=format_of(protocol.headline))
-        title = Label(s.title, fidelity=s.runs[0].spec.judge.fidelity)
-        rows.append(
-            (title, protocol.name, s.runs[0].spec.judge.name, len(s.runs),
-             max(len(r.items) for r in s.runs), s.runs[0].name, headline, cell)
+    """One row a model, one column a benchmark: its headline number."""
+    columns, found = [Column("Model")], []
+    for section in sections:
+        headline = section.runs[0].protocol.headline
+        column = metric_column(headline)
+        is_low = any(run.spec.judge.fidelity == "low" for run in section.runs)
+        columns.append(
+            replace(column, title=f"{section.title}: {column.title}", name="",
+                    fidelity="low" if is_low else "full")
         )  # fmt: skip
+        found.append({run.name: summary_of(run).metrics[headline] for run in section.runs})
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(measured(values.get(name)) for values in found)) for name in names_of(sections)
+    ]
+    return Table("Leaderboard", tuple(columns), tuple(rows), marked=len(rows) > 1)
+
+
+def failures_table(sections: Sequence[Section], totals: Sequence[Mapping[str, int]]) -> Table:
+    """How many probes of each benchmark went wrong and how, and the group that is hardest.
+
+    `totals` counts the failures of each run by kind, in the order of the page.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    counts = iter(totals)
+    for section in sections:
+        kinds: Counter[str] = Counter()
+        for _ in section.runs:
+            kinds.update(next(counts))
+        n = sum(summary_of(run).counts.probes for run in section.runs)
+        label, value = _hardest(section.runs) or (None, None)
+        rows.append(
+            (section.title, kinds["wrong"], kinds["abstained"], kinds["unscored"], n, label, value)
+        )
     columns = plain(
-        "Benchmark", "Protocol", "Judge", "Models", "Items", "Best model", "Number", "Value"
-    )
-    return Table("Overview", columns, tuple(rows))
+        "Benchmark", "Wrong", "Could not tell", "Unscored", "Of probes", "Hardest group",
+        "Mean there",
+    )  # fmt: skip
+    return Table("What went wrong", columns, tuple(rows))
+
+
+def _hardest(runs: Sequence[Run]) -> tuple[str, Number] | None:
+    """The group with the lowest mean of the headline among those with at least five items."""
+    protocol = runs[0].protocol
+    for dimension in dimensions(runs):
+        metric = protocol.partial.get(dimension, (protocol.headline,))[0]
+        values: dict[str, list[float]] = {}
+        for run in runs:
+            summary = summary_of(run)
+            for label, metrics in summary.by.get(dimension, {}).items():
+                found = measured(metrics.get(metric)).value
+                items = summary.group_counts[dimension].get(label, {}).get("items", 0)
+                if found is not None and items >= FEW_IMAGES:
+                    values.setdefault(label, []).append(found)
+        if len(values) > 1:
+            label = min(values, key=lambda name: fmean(values[name]))
+            return ability(label), Number(fmean(values[label]), format=metric_column(metric).format)
+    return None
