@@ -32,6 +32,8 @@ from snellen.studies.rubric import coverage_of
 from snellen.tables.table import measured, metric_column, title_of
 
 KINDS = ("png", "svg", "pdf")
+# Charts of the benchmark alone, which no judge can get wrong.
+OF_THE_DATA = frozenset({"shares-category", "domains"})
 
 
 def charts_of(
@@ -50,7 +52,7 @@ def charts_of(
     shown = _card_chart(ordered, regions)
     found = tuple(chart for chart in (*charts, shown) if chart is not None)
     if is_low:
-        for chart in found:
+        for chart in (chart for chart in found if chart.name not in OF_THE_DATA):
             style.stamp(chart.figure, style.LOW_SUFFIX.strip(" ()"))
     return found
 
