@@ -264,11 +264,11 @@ def test_more_than_six_points_get_a_key() -> None:
 
 
 def test_alignment_states_its_correlations() -> None:
-    """The scatter says Pearson, Spearman and n (PerceptionRubrics, figure 9)."""
+    """The scatter says Pearson, R squared, Spearman and n (PerceptionRubrics, figure 9)."""
     rows = [(1283, 60.81), (1264, 51.77), (1237, 45.65), (1190, 41.88), (1162, 12.59)]
     points = [scatter.Point(f"m{k}", x, y) for k, (x, y) in enumerate(rows)]
     shown = words(scatter.alignment(points, x_title="Elo"))
-    assert "Pearson 0.916, Spearman 1.000, n = 5" in shown
+    assert "Pearson 0.916 (R\u00b2 0.838), Spearman 1.000, n = 5" in shown
 
 
 def test_curves_take_given_points() -> None:

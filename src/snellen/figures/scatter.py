@@ -193,7 +193,7 @@ def _key(axes: Axes, names: Sequence[str]) -> None:
 def alignment(
     points: Sequence[Point], *, x_title: str = "Outside rating", y_title: str = "Score, %"
 ) -> Figure:
-    """Scores against outside ratings, with Pearson's and Spearman's correlation of the points."""
+    """Scores against outside ratings, with Pearson's r, R squared and Spearman's rho."""
     with styled():
         figure = _figure_for(points)
         axes = figure.add_subplot()
@@ -204,8 +204,9 @@ def alignment(
         _pad_limits(axes, points)
         axes.grid(visible=True)
         xs, ys = [p.x for p in points], [p.y for p in points]
+        r = pearson(xs, ys)[0]
         axes.set_title(
-            f"Pearson {pearson(xs, ys)[0]:.3f}, Spearman {spearman(xs, ys)[0]:.3f}, "
+            f"Pearson {r:.3f} (R\u00b2 {r * r:.3f}), Spearman {spearman(xs, ys)[0]:.3f}, "
             f"n = {len(points)}",
             fontsize=SMALL, fontweight="normal", color=SOFT,
         )  # fmt: skip
