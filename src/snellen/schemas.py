@@ -47,7 +47,8 @@ DOMAINS = (
     "Logic/Puzzle",
     "STEM/Expert",
 )
-LETTERS = "ABCD"
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = ALPHABET[:4]
 NATURES = ("thing", "stuff")
 
 # What a field is, in the words of hints.
@@ -184,7 +185,7 @@ def twin_faults(row: QuestionRow) -> Iterator[Fault]:
     if not was_read(row.options):
         return
     first: dict[str, str] = {}
-    for letter, option in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", row.options, strict=False):
+    for letter, option in zip(ALPHABET, row.options, strict=False):
         twin = first.setdefault(" ".join(option.split()), letter)
         if twin != letter and option.strip():
             right = row.answer in (twin, letter)
@@ -336,7 +337,7 @@ def _unwrapped(text: str) -> str:
 
 def labels_of(value: list[str] | str | None) -> tuple[str, ...]:
     """One label or a list of them as a tuple, blank ones left out."""
-    if value is None:
+    if not value:
         return ()
     many = [value] if isinstance(value, str) else value
     return tuple(one for one in many if one.strip())

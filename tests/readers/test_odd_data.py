@@ -26,8 +26,7 @@ from tests.worlds.benchmark_files import (
 
 from snellen.errors import DataError
 from snellen.pictures.prepare import open_upright
-from snellen.readers import LoadOptions, load_benchmark
-from snellen.readers.checks import check_benchmark
+from snellen.readers import LoadOptions, check_benchmark, load_benchmark
 from snellen.records import Benchmark
 
 HUGE = png((0, 0, 0), (11_000, 10_000))
@@ -36,7 +35,7 @@ CUT = png()[:60]
 
 def told(folder: Path, cache: Path) -> list[tuple[int | None, str]]:
     options = LoadOptions(cache=str(cache))
-    problems = check_benchmark(str(folder), look=open_upright, options=options)
+    problems = check_benchmark(str(folder), options=options)
     return [(problem.row, problem.field) for problem in problems]
 
 
@@ -156,8 +155,8 @@ def test_a_row_of_captionqa_without_a_picture_is_a_bad_row(tmp_path: Path) -> No
     path = write_lines(tmp_path / "rows.jsonl", rows)
     with pytest.raises(DataError, match=r"row 1, field `image`: expected one picture"):
         load_benchmark("captionqa", str(path))
-    found = check_benchmark("captionqa", str(path), look=open_upright)
-    assert (1, "images") in [(one.row, one.field) for one in found]
+    found = check_benchmark("captionqa", str(path))
+    assert (1, "image") in [(one.row, one.field) for one in found]
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,21 @@ def list_benchmarks(*, as_json: bool) -> None:
         print_json(entries)
         return
     rows = tuple(
-        (e.name, e.protocol, e.items or None, e.license or None, _where(e.path, e.repository))
+        (
+            e.name,
+            e.protocol,
+            e.items or None,
+            e.license or None,
+            _where(bool(e.folder), e.repository),
+        )
         for e in entries
     )
     columns = plain("Name", "Protocol", "Items", "Licence", "Where")
     print_table(Table("Benchmarks", columns, rows))
 
 
-def _where(path: object, repository: str) -> str:
-    if path is not None:
+def _where(is_bundled: bool, repository: str) -> str:
+    if is_bundled:
         return "bundled"
     return f"fetched: {repository}" if repository else "not released; --data PATH"
 
@@ -82,14 +88,12 @@ def _head(found: BenchmarkInfo) -> list[str]:
 def check(benchmark: str, data: str | None, *, as_json: bool) -> int:
     """Name every bad row of a benchmark: file, row, field, what was expected."""
     from snellen.cli.printing import print_json
-    from snellen.pictures import prepare
-    from snellen.readers import LoadOptions
-    from snellen.readers.checks import check_benchmark
+    from snellen.readers import LoadOptions, check_benchmark
     from snellen.settings import cache_folder
     from snellen.tables.screen import legible
 
     options = LoadOptions(cache=str(cache_folder()))
-    problems = check_benchmark(benchmark, data, look=prepare.open_upright, options=options)
+    problems = check_benchmark(benchmark, data, options=options)
     if as_json:
         print_json(problems)
     else:

@@ -1,4 +1,4 @@
-"""What a picture is, told from its signature and headers alone: nothing is decoded.
+"""What a picture is and where it ends, told from a few bytes of it: nothing is decoded.
 
 The walk reads a few bytes at known places, so that a picture that lies as base64 text in a data
 file costs microseconds, whatever its size.
@@ -9,8 +9,18 @@ from __future__ import annotations
 import binascii
 import re
 import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, Literal, Protocol
+
+import msgspec
+
+from snellen.records import Image
+
+MOST_PIXELS = 100_000_000
+"""The stored size above which a picture is refused before it is decoded."""
 
 ORIENTATION_TAG = 0x0112
 MOST_PARTS = 4096
@@ -86,6 +96,30 @@ class Header:
     end: int | None = None
     index: tuple[int, int] | None = None
     adobe: bool = False
+
+
+def headers_of(images: Iterable[Image]) -> Iterator[tuple[Image, Header | None]]:
+    """Each picture and what it is, None for one that is no picture; sizes are as stored.
+
+    The order is that of the files and of the places in them, so that each file is opened once.
+    """
+    ordered = sorted(images, key=lambda image: (image.path, image.start))
+    for path, group in groupby(ordered, key=lambda image: image.path):
+        with Path(path).open("rb") as stream:
+            for image in group:
+                yield image, _header(stream, image)
+
+
+def is_whole(image: Image) -> bool:
+    """Whether headers show a JPEG, PNG or WebP that ends where it should and is not too large.
+
+    No is a suspicion, not a verdict: a decoder knows more.
+    """
+    with Path(image.path).open("rb") as stream:
+        header = _header(stream, image)
+    if header is None or header.end is None:
+        return False
+    return 0 < header.width * header.height <= MOST_PIXELS
 
 
 def read_header(source: Source) -> Header | None:
@@ -301,3 +335,66 @@ def _orientation_value(entry: bytes, order: Literal["little", "big"]) -> int:
     width = {1: 1, 3: 2, 4: 4}.get(int.from_bytes(entry[2:4], order), 0)
     value = int.from_bytes(entry[8 : 8 + width], order)
     return value if 1 <= value <= 8 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file, read only where it is looked at."""
+
+    stream: BinaryIO
+    size: int
+
+    def read(self, start: int, end: int) -> bytes:
+        self.stream.seek(start)
+        return self.stream.read(max(min(end, self.size) - start, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Base64Part:
+    """Base64 text in a file, from `begin` to `end`, decoded only where it is read."""
+
+    stream: BinaryIO
+    begin: int
+    end: int
+    padding: int
+
+    @property
+    def size(self) -> int:
+        return (self.end - self.begin) // 4 * 3 - self.padding
+
+    def read(self, start: int, end: int) -> bytes:
+        first = start // 3
+        from_, to = self.begin + first * 4, min(self.begin + (end + 2) // 3 * 4, self.end)
+        self.stream.seek(from_)
+        decoded = binascii.a2b_base64(self.stream.read(max(to - from_, 0)))
+        return decoded[start - first * 3 : end - first * 3]
+
+
+def _header(stream: BinaryIO, image: Image) -> Header | None:
+    try:
+        return read_header(_source(stream, image))
+    except (binascii.Error, msgspec.DecodeError):
+        return None
+
+
+def _source(stream: BinaryIO, image: Image) -> Source:
+    if image.end is None:
+        return _File(stream, stream.seek(0, 2))
+    stream.seek(image.start)
+    head = stream.read(min(1024, image.end - image.start))
+    if b"\\" in head:
+        return _unescaped(stream, image)
+    begin = image.start + 1
+    if head[1:6].lower() == b"data:":
+        begin = image.start + head.find(b",") + 1
+    stream.seek(image.end - 3)
+    return _Base64Part(stream, begin, image.end - 1, stream.read(2).count(b"="))
+
+
+def _unescaped(stream: BinaryIO, image: Image) -> Source:
+    """A text with escaped slashes has no fixed places, so it is decoded whole."""
+    stream.seek(image.start)
+    assert image.end is not None
+    text = msgspec.json.decode(stream.read(image.end - image.start), type=str)
+    payload = text.partition(",")[2] if text[:5].lower() == "data:" else text
+    return RawBytes(binascii.a2b_base64(payload))

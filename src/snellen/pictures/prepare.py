@@ -65,7 +65,7 @@ class PictureRules:
     Raises: SettingsError for values that nothing could fulfil.
     """
 
-    refuse_pixels: int = 100_000_000
+    refuse_pixels: int = headers.MOST_PIXELS
     max_pixels: int | None = None
     max_side: int | None = None
     min_side: int = 28

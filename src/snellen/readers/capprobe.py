@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
-from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder, first_broken
-from snellen.readers.rows import Row, decode_row, find_files, has_files, rows_of
-from snellen.readers.selection import Intake, with_digest
+from snellen.pictures.masks import mask_fault, shape_fault
+from snellen.readers.policy import SLIP, RowPolicy
+from snellen.readers.rows import Row
 from snellen.records import Image, Item, Probe, Region
 from snellen.schemas import (
+    Fault,
     ImageRow,
     QuestionRow,
     RegionRow,
     image_faults,
     labels_of,
+    letter_faults,
     question_faults,
     region_faults,
+    twin_faults,
+    was_read,
     whole_id,
 )
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 SMALL_SHARE, MEDIUM_SHARE = 0.02, 0.2
 
-_images = msgspec.json.Decoder(ImageRow)
-_regions = msgspec.json.Decoder(RegionRow)
-_questions = msgspec.json.Decoder(QuestionRow)
+
+def taxonomy() -> Mapping[str, tuple[str, ...]]:
+    """The 37 domains of CapProbe, each with its sub-domains (219 in all).
+
+    >>> len(taxonomy()), sum(len(ones) for ones in taxonomy().values())
+    (37, 219)
+
+    Source: CapProbe, appendix C, table 5.
+    """
+    path = DATA / "capprobe_taxonomy.json"
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,159 +55,162 @@ class _Picture:
     images: tuple[Image, ...]
     groups: Mapping[str, tuple[str, ...]]
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(label for labels in self.groups.values() for label in labels)
 
-
-def read_reading(
-    folder: Path, intake: Intake, *, spool: Path
-) -> tuple[tuple[Item, ...], tuple[Region, ...]]:
-    """The items of a reading benchmark, in the order of `images`, and the regions of these.
+def read_reading(policy: RowPolicy) -> Iterator[Item]:
+    """The items of a reading benchmark, in the order of `images`.
 
     An image without a question is a bad row: its caption would be paid for and never read.
     """
-    pictures = _read_images(folder, intake, spool=spool)
-    regions = _read_regions(folder, pictures, intake=intake, spool=spool)
-    probes = _read_questions(folder, pictures, regions=regions, intake=intake, spool=spool)
+    pictures = _read_images(policy)
+    if policy.has("regions"):  # questions may do without
+        _read_regions(policy, pictures)
+    probes = _read_questions(policy, pictures)
     for name, picture in pictures.items():
-        if intake.full:
-            break
-        try:
-            _take(name, picture, probes=probes.get(name, []), intake=intake)
-        except DataError as error:
-            intake.reject(error)
-    items = intake.finish()
-    kept = {item.id for item in items}
-    return items, tuple(one for one in regions.values() if one.image_id in kept)
+        if not probes[name]:
+            if policy.knows_all(QuestionRow):
+                message = f"no question asks about the image {name!r}"
+                policy.note(picture.row.error(message, field="image_id"))
+            continue
+        categories = [probe.groups["category"] for probe in probes[name]]
+        labels = [label for labels in picture.groups.values() for label in labels]
+        if policy.wants((*labels, *categories)):
+            policy.fine = True
+            policy.look(picture.row, picture.images)
+            if policy.fine:
+                yield Item(
+                    id=name,
+                    images=picture.images,
+                    probes=tuple(probes[name]),
+                    groups=picture.groups,
+                    original_id=picture.original_id,
+                )
 
 
-def _take(name: str, picture: _Picture, *, probes: list[Probe], intake: Intake) -> None:
-    if not probes:
-        raise picture.row.error(f"no question asks about the image {name!r}", field="image_id")
-    labels = picture.labels
-    capability = labels[0] if labels else "?"
-    if not intake.wants((*labels, *(probe.groups["category"] for probe in probes)), capability):
-        return
-    intake.tolerate(first_broken(picture.row, picture.images))
-    item = Item(
-        id=name,
-        images=picture.images,
-        probes=intake.wanted_probes(probes, labels, dimension="category"),
-        cluster=name,
-        groups=picture.groups,
-        original_id=picture.original_id,
-    )
-    intake.add(with_digest(item), capability)
-
-
-def _read_images(folder: Path, intake: Intake, *, spool: Path) -> dict[str, _Picture]:
-    finder = PictureFinder(folder)
+def _read_images(policy: RowPolicy) -> dict[str, _Picture]:
+    domains = taxonomy()
+    parts = sorted({part for parts in domains.values() for part in parts})
     found: dict[str, _Picture] = {}
-    for row in rows_of(find_files(folder, "images"), spool=spool):
-        try:
-            record = decode_row(row, _images)
-            intake.require(row, image_faults(record))
-            intake.claim(row, "image_id", value=record.image_id)
-            images = finder.find(row, record.image)
-        except DataError as error:
-            intake.reject(error)
-            continue
+    for row, record in policy.records("images", ImageRow, image_faults):
+        policy.claim(row, "image_id", record.image_id)
+        images = policy.find(row, record.image)
         groups = {"l1": labels_of(record.l1), "l2": labels_of(record.l2)}
-        found[str(record.image_id)] = _Picture(
-            replace(row, data=b""), record.image_id, images, groups
-        )
+        for field, known in (("l1", list(domains)), ("l2", parts)):
+            for label in groups[field]:
+                policy.check_label(row, field, label, known)
+        if was_read(record.image_id) and (policy.fine or policy.collects):
+            slim = replace(row, data=b"")
+            picture = _Picture(slim, record.image_id, images, groups)
+            found.setdefault(str(record.image_id), picture)
+    if not found:
+        policy.lose(ImageRow)
     return found
 
 
-def _read_regions(
-    folder: Path, pictures: Mapping[str, _Picture], *, intake: Intake, spool: Path
-) -> dict[str, Region]:
-    """The regions by id; none when the folder has no such file, since questions may do without."""
-    found: dict[str, Region] = {}
-    if not has_files(folder, "regions"):
-        return found
-    for row in rows_of(find_files(folder, "regions"), spool=spool):
-        try:
-            region = _region(row, pictures, intake=intake)
-        except DataError as error:
-            intake.reject(error)
-            continue
-        found[region.region_id] = region
-    return found
+def _region_advice(row: RegionRow) -> Iterator[Fault]:
+    # A real box covers more than a millionth of a picture.
+    if was_read(row.bbox) and row.bbox and 0 < max(row.bbox) <= 1:
+        hint = "multiply shares of the picture by 1000"
+        yield Fault("bbox", f"expected edges from 0 to 1000, found shares of 1: {row.bbox}", hint)
+    if fault := mask_fault(row.mask):
+        yield Fault("mask", fault)
 
 
-def _region(row: Row, pictures: Mapping[str, _Picture], *, intake: Intake) -> Region:
-    record = decode_row(row, _regions)
-    intake.require(row, region_faults(record))
-    intake.claim(row, "region_id", value=record.region_id)
-    if str(record.image_id) not in pictures:
-        raise row.error(f"there is no image {record.image_id!r}", field="image_id")
-    ymin, xmin, ymax, xmax = record.bbox
-    return Region(
-        region_id=str(record.region_id),
-        image_id=str(record.image_id),
-        bbox=(ymin, xmin, ymax, xmax),
-        nature=record.nature,
-        mask=record.mask,
-        metadata=record.metadata,
-    )
+def _read_regions(policy: RowPolicy, pictures: Mapping[str, _Picture]) -> None:
+    for row, record in policy.records("regions", RegionRow, region_faults, advice=_region_advice):
+        policy.claim(row, "region_id", record.region_id)
+        _check_image_id(policy, row, record.image_id, pictures)
+        picture = pictures.get(str(record.image_id))
+        size = policy.size_of(picture.images[0]) if picture and picture.images else None
+        if size is not None and (fault := shape_fault(record.mask, size)):
+            policy.advise(row.error(fault, field="mask"))
+        if was_read(record.region_id) and (policy.fine or policy.collects):
+            region = Region(
+                region_id=str(record.region_id),
+                image_id=str(record.image_id),
+                bbox=tuple(record.bbox or ()),  # type: ignore[arg-type]
+                nature=record.nature,
+                mask=record.mask,
+                metadata=record.metadata,
+            )
+            policy.regions.setdefault(region.region_id, region)
+
+
+def _question_advice(row: QuestionRow) -> Iterator[Fault]:
+    yield from twin_faults(row)
+    yield from letter_faults(row)
 
 
 def _read_questions(
-    folder: Path,
-    pictures: Mapping[str, _Picture],
-    *,
-    regions: Mapping[str, Region],
-    intake: Intake,
-    spool: Path,
-) -> dict[str, list[Probe]]:
+    policy: RowPolicy, pictures: Mapping[str, _Picture]
+) -> Mapping[str, list[Probe]]:
     found: dict[str, list[Probe]] = defaultdict(list)
-    for row in rows_of(find_files(folder, "questions"), spool=spool):
-        try:
-            record = decode_row(row, _questions)
-            intake.require(row, question_faults(record))
-            intake.claim(row, "question_id", value=record.question_id)
-            if str(record.image_id) not in pictures:
-                raise row.error(f"there is no image {record.image_id!r}", field="image_id")
-            probe = _probe(row, record, regions=regions)
-        except DataError as error:
-            intake.reject(error)
-            continue
-        found[str(record.image_id)].append(probe)
+    for row, record in policy.records(
+        "questions", QuestionRow, question_faults, advice=_question_advice
+    ):
+        policy.claim(row, "question_id", record.question_id)
+        if not was_read(record.image_id):
+            policy.lose(QuestionRow)
+        _check_image_id(policy, row, record.image_id, pictures)
+        groups = {"category": record.category}
+        if record.generator:
+            groups["generator"] = record.generator
+        if record.region_id is not None and was_read(record.region_id):
+            groups |= _region_groups(policy, row, record, pictures)
+        if policy.fine or policy.collects:
+            probe = Probe(
+                id=str(record.question_id),
+                question=record.question,
+                answer=record.answer,
+                options=tuple(record.options or ()),
+                groups=groups,
+            )
+            found[str(record.image_id)].append(probe)
     return found
 
 
-def _probe(row: Row, record: QuestionRow, *, regions: Mapping[str, Region]) -> Probe:
-    groups = {"category": record.category}
-    if record.generator:
-        groups["generator"] = record.generator
-    if record.region_id is not None:
-        name = str(whole_id(record.region_id))
-        groups |= _region_groups(row, record, region=regions.get(name))
-    return Probe(
-        id=str(record.question_id),
-        question=record.question,
-        answer=record.answer,
-        options=tuple(record.options),
-        groups=groups,
-    )
-
-
-def _region_groups(row: Row, record: QuestionRow, *, region: Region | None) -> dict[str, str]:
+def _region_groups(
+    policy: RowPolicy, row: Row, record: QuestionRow, pictures: Mapping[str, _Picture]
+) -> dict[str, str]:
+    """What a question's region says about it; notes a region that does not exist or fit."""
+    asked, image = str(whole_id(record.region_id or "")), str(record.image_id)
+    region = policy.regions.get(asked)
     if region is None:
-        raise row.error(f"there is no region {record.region_id!r}", field="region_id")
-    if region.image_id != str(record.image_id):
-        raise row.error(
-            f"the region {region.region_id!r} belongs to the image {region.image_id!r}, "
-            f"not to {record.image_id!r}",
-            field="region_id",
-        )
+        if policy.knows_all(RegionRow):
+            hint = _one_of(asked, policy.regions, "region_id of a row of regions, or null")
+            message = f"there is no region {record.region_id!r}"
+            policy.note(row.error(message, field="region_id", hint=hint))
+        if not policy.regions:
+            policy.lose(RegionRow)  # a folder without regions is told once
+        return {}
+    if region.image_id != image:
+        if {region.image_id, image} <= pictures.keys():
+            message = (
+                f"the region {asked!r} belongs to the image {region.image_id!r}, not {image!r}"
+            )
+            hint = "a question names a region of its own image, or null"
+            policy.note(row.error(message, field="region_id", hint=hint))
+        return {}
+    if len(region.bbox) != 4:
+        return {}
     return {
         "nature": region.nature,
         "region_id": region.region_id,
         "area": area_band(region.bbox),
     }
+
+
+def _check_image_id(
+    policy: RowPolicy, row: Row, value: str | int, pictures: Mapping[str, _Picture]
+) -> None:
+    if was_read(value) and str(value) not in pictures and policy.knows_all(ImageRow):
+        hint = _one_of(str(value), pictures, "image_id of a row of images")
+        policy.note(row.error(f"there is no image {value!r}", field="image_id", hint=hint))
+
+
+def _one_of(value: str, known: Iterable[str], what: str) -> str:
+    """The id that was probably meant, or what is expected."""
+    near = get_close_matches(value, list(known), n=1, cutoff=SLIP)
+    return f"did you mean `{near[0]}`?" if near else f"expected the {what}"
 
 
 @lru_cache(4096)

@@ -9,25 +9,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct
 
-from snellen.errors import DataError
-from snellen.readers.pictures import PictureFinder, first_broken
-from snellen.readers.rows import Row, decode_row
-from snellen.readers.selection import Intake, with_digest
+from snellen.readers.policy import RowPolicy
+from snellen.readers.rows import Row
 from snellen.records import Image, Item, Probe
-from snellen.schemas import Id, labels_of
+from snellen.schemas import ALPHABET, Id, labels_of, picture_count, was_read
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ORDER_SEED = 0
-NO_QUESTION = "the list of questions is empty"
-NO_PICTURE = "expected one picture or more, found 0"
 DOMAINS = ("natural", "document", "ecommerce", "embodiedai")
 _PREFIX = re.compile(r"[A-Za-z]{3,}")
 _AUXILIARIES = (
@@ -58,9 +50,6 @@ class CaptionQARow(Struct):
     category: list[str] | str | None = None
 
 
-_decoder = msgspec.json.Decoder(CaptionQARow)
-
-
 @dataclass(slots=True)
 class _Picture:
     """An image while its questions come in; `asked` counts those that cannot be used as well."""
@@ -73,73 +62,92 @@ class _Picture:
     asked: int = 0
 
 
-def read_captionqa(rows: Iterable[Row], folder: Path, *, intake: Intake) -> tuple[Item, ...]:
-    """The items of CaptionQA. A question that cannot be used is listed in `intake.skipped`."""
-    finder = PictureFinder(folder)
+def read_captionqa(policy: RowPolicy) -> Iterator[Item]:
+    """The items of CaptionQA. A question that cannot be used is left out and noted."""
     pictures: dict[str, _Picture] = {}
-    for row in rows:
-        try:
-            _collect(row, finder, intake=intake, pictures=pictures)
-        except DataError as error:
-            intake.reject(error)
+    for row, record in policy.records("questions", CaptionQARow):
+        name = str(record.id)
+        is_flat = record.questions is None
+        if not is_flat or name not in pictures:
+            policy.claim(row, "id", record.id)
+        if name not in pictures:
+            images, named_in = _pictures(policy, row, record)
+            picture = _Picture(replace(row, data=b""), record.id, images, named_in)
+            if policy.fine:
+                pictures[name] = picture
+        else:
+            picture = pictures[name]
+        questions = record.questions
+        if is_flat and record.question is not None and record.choices is not None:
+            flat = record.question, record.choices, record.answer, record.category
+            readable = all(map(was_read, flat))
+            questions = [QuestionOfImage(*flat)] if readable else []
+        if not questions and policy.fine:
+            message = "the field is missing" if is_flat else "the list of questions is empty"
+            policy.note(row.error(message, field="questions"))
+        _take_questions(policy, row, questions or [], picture)
     order = captionqa_order([probe for one in pictures.values() for probe in one.probes])
     for name, picture in pictures.items():
-        if intake.full:
-            break
-        try:
-            _take(name, picture, order=order, intake=intake)
-        except DataError as error:
-            intake.reject(error)
-    return intake.finish()
+        domain = domain_of(name)
+        categories = sorted({probe.groups["category"] for probe in picture.probes})
+        if not picture.probes or not policy.wants((domain, *categories)):
+            continue
+        policy.fine = True
+        policy.look(picture.row, picture.images, picture.named_in)
+        probes = policy.wanted_probes(picture.probes, (domain,))
+        if policy.fine:
+            yield Item(
+                id=name,
+                images=picture.images,
+                probes=probes,
+                groups={"domain": (domain,)},
+                original_id=picture.original_id,
+                extra={"permutations": {probe.id: order[probe.id] for probe in probes}},
+            )
 
 
-def _collect(
-    row: Row, finder: PictureFinder, *, intake: Intake, pictures: dict[str, _Picture]
+def _pictures(policy: RowPolicy, row: Row, record: CaptionQARow) -> tuple[tuple[Image, ...], str]:
+    """The pictures of a row, and the field that names them."""
+    name = "image" if was_read(record.images) and bytes(record.images) == b"null" else "images"
+    raw = getattr(record, name)
+    if was_read(raw) and not picture_count(raw):
+        policy.note(row.error("expected one picture or more, found 0", field=name))
+    return policy.find(row, raw, name), name
+
+
+def _take_questions(
+    policy: RowPolicy, row: Row, questions: Sequence[QuestionOfImage], picture: _Picture
 ) -> None:
-    record = decode_row(row, _decoder)
-    name = str(record.id)
-    questions = _questions_of(row, record)
-    if record.questions is not None or name not in pictures:
-        intake.claim(row, "id", value=record.id)
-    if name not in pictures:
-        which = "image" if bytes(record.images) == b"null" else "images"
-        images = finder.find(row, getattr(record, which), field=which)
-        if not images:
-            raise row.error(NO_PICTURE, field=which)
-        pictures[name] = _Picture(replace(row, data=b""), record.id, images, which)
-    picture = pictures[name]
+    """Adds the questions of a row to its image; a row with an empty choice is a bad one."""
     for number, question in enumerate(questions, 1):
-        _check_choices(row, number, choices=question.choices)
-        probe_id = f"{name}/{picture.asked}"
+        choices = question.choices
+        if not all(choice.strip() for choice in choices):
+            message = f"question {number} has an empty choice"
+            policy.note(row.error(message, field="questions"))
+        if len(choices) >= len(ALPHABET):
+            message = f"question {number} has {len(choices)} choices, expected at most 25"
+            policy.note(row.error(message, field="questions"))
+        if not policy.fine and not policy.collects:
+            return
+        probe_id = f"{picture.original_id}/{picture.asked}"
         picture.asked += 1
-        reason = unusable(question)
-        if reason:
-            intake.skipped.append(str(row.error(f"question {probe_id} is not used: {reason}")))
-        else:
-            picture.probes.append(_probe(probe_id, question))
-
-
-def _questions_of(row: Row, record: CaptionQARow) -> list[QuestionOfImage]:
-    if record.questions is not None:
-        if not record.questions:
-            raise row.error(NO_QUESTION, field="questions")
-        return record.questions
-    if record.question is None or record.choices is None:
-        raise row.error("the field is missing", field="questions")
-    flat = QuestionOfImage(record.question, record.choices, record.answer, record.category)
-    return [flat]
-
-
-def _check_choices(row: Row, number: int, *, choices: Sequence[str]) -> None:
-    if not all(choice.strip() for choice in choices):
-        raise row.error(f"question {number} has an empty choice", field="questions")
-    if len(choices) >= len(LETTERS):
-        raise row.error(
-            f"question {number} has {len(choices)} choices, expected at most 25", field="questions"
+        if reason := _unusable(question):
+            message = f"question {probe_id} is not used: {reason}"
+            policy.leave_out(row.error(message, field="questions"))
+            continue
+        labels = labels_of(question.category)
+        picture.probes.append(
+            Probe(
+                id=probe_id,
+                question=question.question,
+                answer=ALPHABET[choices.index((question.answer or "").strip())],
+                options=tuple(choices),
+                groups={"category": labels[0] if labels else "?", "choices": str(len(choices))},
+            )
         )
 
 
-def unusable(question: QuestionOfImage) -> str:
+def _unusable(question: QuestionOfImage) -> str:
     """Why a question is left out, or an empty text.
 
     Source: CaptionQA, the official evaluation script: at least two choices, one of them the answer.
@@ -149,21 +157,6 @@ def unusable(question: QuestionOfImage) -> str:
     if (question.answer or "").strip() not in question.choices:
         return f"the answer {question.answer!r} is none of the choices"
     return ""
-
-
-def _probe(probe_id: str, question: QuestionOfImage) -> Probe:
-    answer = (question.answer or "").strip()
-    labels = labels_of(question.category)
-    return Probe(
-        id=probe_id,
-        question=question.question,
-        answer=LETTERS[question.choices.index(answer)],
-        options=tuple(question.choices),
-        groups={
-            "category": labels[0] if labels else "?",
-            "choices": str(len(question.choices)),
-        },
-    )
 
 
 def is_yes_no(question: str, choices: Sequence[str]) -> bool:
@@ -207,23 +200,3 @@ def domain_of(name: str) -> str:
     prefix = _PREFIX.match(name)
     begins = prefix[0].lower() if prefix else "?"
     return next((one for one in DOMAINS if one.startswith(begins)), "?")
-
-
-def _take(name: str, picture: _Picture, *, order: dict[str, list[int]], intake: Intake) -> None:
-    domain = domain_of(name)
-    categories = {probe.groups["category"] for probe in picture.probes}
-    if not picture.probes or not intake.wants((domain, *sorted(categories)), domain):
-        return
-    intake.tolerate(first_broken(picture.row, picture.images, field=picture.named_in))
-    probes = intake.wanted_probes(picture.probes, (domain,), dimension="category")
-    permutations: dict[str, Any] = {probe.id: order[probe.id] for probe in probes}
-    item = Item(
-        id=name,
-        images=picture.images,
-        probes=probes,
-        cluster=name,
-        groups={"domain": (domain,)},
-        original_id=picture.original_id,
-        extra={"permutations": permutations},
-    )
-    intake.add(with_digest(item), domain)

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from snellen.errors import DataError, MissingExtraError
-from snellen.readers.catalog import Known
+from snellen.readers.catalog import Reader
+from snellen.readers.policy import LoadOptions
 from snellen.readers.rows import spool_bytes
-from snellen.readers.selection import LoadOptions
 from snellen.schemas import nearest
 
 
@@ -32,7 +32,7 @@ class Fetched:
     split: str
 
 
-def fetch(entry: Known, options: LoadOptions) -> Fetched:
+def fetch(entry: Reader, options: LoadOptions) -> Fetched:
     """The data set on disk, fetched when it is not in the cache yet.
 
     With a limit and nothing that needs the whole set, only the first rows are fetched.
@@ -60,10 +60,10 @@ def fetch(entry: Known, options: LoadOptions) -> Fetched:
     return Fetched(path, revision, split)
 
 
-def _first_rows(entry: Known, options: LoadOptions) -> int | None:
+def _first_rows(entry: Reader, options: LoadOptions) -> int | None:
     """How many rows are enough, None for all. CaptionQA's option orders depend on all rows."""
     selective = options.subsets or options.sample is not None or options.limit_per_subset
-    if selective or entry.name == "captionqa" or options.on_bad_row == "skip":
+    if selective or entry.needs_all_rows or options.on_bad_row == "skip":
         return None
     return options.limit
 
@@ -90,7 +90,7 @@ def _plain(value: Any, folder: Path, *, pictures: Path) -> Any:
     return value
 
 
-def _hub_revision(entry: Known, options: LoadOptions, *, home: Path) -> str:
+def _hub_revision(entry: Reader, options: LoadOptions, *, home: Path) -> str:
     """The commit that will be fetched; without a network, the newest one in the cache."""
     if options.revision:
         return options.revision
@@ -105,7 +105,7 @@ def _hub_revision(entry: Known, options: LoadOptions, *, home: Path) -> str:
         raise _unreachable(entry, error) from error
 
 
-def _hub_rows(entry: Known, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
+def _hub_rows(entry: Reader, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
     with _hub_installed():
         import datasets
     try:
@@ -133,7 +133,7 @@ def _network_errors() -> tuple[type[Exception], ...]:
     return (OSError, ValueError, getattr(errors, "HTTPError", OSError))
 
 
-def _modelscope_rows(entry: Known, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
+def _modelscope_rows(entry: Reader, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
     try:
         from modelscope.msdatasets import MsDataset
     except ImportError as error:
@@ -145,7 +145,7 @@ def _modelscope_rows(entry: Known, split: str, *, revision: str) -> Iterator[Map
         raise _unreachable(entry, error) from error
 
 
-def _unreachable(entry: Known, error: Exception) -> DataError:
+def _unreachable(entry: Reader, error: Exception) -> DataError:
     reason = str(error).strip().splitlines()
     return DataError(
         f"the data set {entry.repository} cannot be fetched: {reason[0] if reason else error!r}",

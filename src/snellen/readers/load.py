@@ -1,119 +1,156 @@
-"""Loads a benchmark by name or path: the table of readers, and what each needs."""
+"""Loads a benchmark by name or path, and names all that is wrong with one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
+from typing import cast
 
+import msgspec
+
+from snellen import keys
 from snellen.errors import DataError, UsageError
-from snellen.readers.captionqa import read_captionqa
-from snellen.readers.catalog import KNOWN, Known
-from snellen.readers.folder import (
-    CARD,
-    Card,
-    assemble,
-    load_folder,
-    load_with_card,
-    pictures_folder,
-)
+from snellen.readers.catalog import KNOWN, READERS, Reader, known, reader_of
 from snellen.readers.hub import fetch
-from snellen.readers.perception_bench import read_direct
-from snellen.readers.perception_rubrics import read_rubrics
-from snellen.readers.rows import SUFFIXES, find_files, has_files, rows_of
-from snellen.readers.selection import Intake, LoadOptions
-from snellen.records import Benchmark
-from snellen.schemas import nearest
+from snellen.readers.perception_bench import clustered
+from snellen.readers.policy import SLIP, LoadOptions, RowPolicy
+from snellen.readers.rows import BOM, CARD, NOT_JSON, Source, broken, in_words, read_rows
+from snellen.records import Benchmark, Item, ProtocolName
+from snellen.schemas import ALPHABET, nearest
 
-ROW_READERS = {
-    "perception_bench": read_direct,
-    "perception_rubrics": read_rubrics,
-    "captionqa": read_captionqa,
-}
 DEFAULTS = LoadOptions()
 
 
+class Card(msgspec.Struct):
+    """What `benchmark.json` says."""
+
+    name: str
+    protocol: str
+    version: str | int | float = ""
+    license: str = ""
+    source: str = ""
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: `message` is a whole line that names file, row and field."""
+
+    file: str
+    row: int | None
+    field: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A benchmark that was found: what reads it, and where its rows are."""
+
+    reader: Reader
+    path: Path
+    version: str = ""
+    revision: str = ""
+
+
 def load_benchmark(
-    name_or_path: str, data: str | None = None, *, options: LoadOptions = DEFAULTS
+    benchmark: str | Path | Benchmark,
+    data: str | Path | None = None,
+    *,
+    options: LoadOptions = DEFAULTS,
 ) -> Benchmark:
     """The benchmark of that name, or in that folder; `data` is a folder or file with its rows.
 
-    Without `data`, a public data set is fetched once and kept in the cache.
+    A benchmark made in memory gets what a loaded one has: digests, clusters, and the selection that
+    the options ask for. Without `data`, a public data set is fetched once and kept in the cache.
 
     Raises: UsageError for an unknown name or subset, DataError for anything wrong with the data,
     MissingExtraError when the library that fetches or reads it is not installed.
     """
-    entry = KNOWN.get(name_or_path)
-    if entry is None:
-        return _load_path(name_or_path, data, options=options)
-    if entry.path is not None:
-        _refuse_data(name_or_path, data)
-        return load_folder(entry.path, options)
-    if data is not None:
-        return load_known(entry, Path(data).absolute(), options=options)
-    if not entry.repository:
-        raise DataError(
-            f"the authors of {entry.name} have not released its data",
-            hint="name a folder in the documented form with --data PATH, or build one",
-        )
-    fetched = fetch(entry, options)
-    return load_known(entry, fetched.path, options=options, revision=fetched.revision)
-
-
-def load_known(entry: Known, data: Path, *, options: LoadOptions, revision: str = "") -> Benchmark:
-    """A named benchmark from a folder or a file."""
-    if not data.exists():
-        raise DataError("there is no such file or folder", file=data)
-    card = card_of(entry, revision)
-    if entry.name not in ROW_READERS:
-        return load_with_card(data, card, options=options)
-    files = data_files(entry, data, options=options)
-    folder = files[0].parent
-    intake = Intake(options)
-    rows = rows_of(files, spool=pictures_folder(options))
-    items = ROW_READERS[entry.name](rows, folder, intake=intake)
-    return assemble(card, items, folder=folder, intake=intake)
-
-
-def card_of(entry: Known, revision: str = "") -> Card:
-    """What `benchmark.json` would say about a named benchmark."""
-    return Card(
-        name=entry.name,
-        protocol=entry.protocol,
-        license=entry.license,
-        source=entry.source,
-        revision=revision,
+    if isinstance(benchmark, Benchmark):
+        _refuse_data(benchmark.name, data)
+        policy = RowPolicy(Source(Path(benchmark.folder)), options)
+        return _assembled(benchmark, policy, benchmark.items)
+    found = _find(str(benchmark), data, options)
+    policy = _policy(found, options)
+    reader = found.reader
+    empty = Benchmark(
+        name=reader.name,
+        protocol=reader.protocol,
+        items=(),
+        version=found.version,
+        license=reader.license,
+        source=reader.source,
+        revision=found.revision,
+        folder=str(found.path if found.path.is_dir() else found.path.parent),
     )
+    return _assembled(empty, policy, reader.read(policy))
 
 
-def data_files(entry: Known, data: Path, *, options: LoadOptions) -> tuple[Path, ...]:
-    """The files with the rows of a named benchmark: the file itself, or what the folder holds.
+def check_benchmark(
+    name_or_path: str | Path, data: str | Path | None = None, *, options: LoadOptions = DEFAULTS
+) -> list[Problem]:
+    """All problems of a benchmark folder, a file of rows, or a known benchmark, in file order.
 
-    A folder may be one of ours (`benchmark.json` and `questions` or `rubrics`), a copy of the
-    published one, or hold a single file of rows.
+    Each picture is decoded once. An empty list means that the benchmark loads.
+
+    Raises: UsageError when there is nothing of that name.
     """
-    if data.is_file():
-        return (data,)
-    ours = "rubrics" if entry.protocol == "rubric" else "questions"
-    stems = (ours,) if (data / CARD).is_file() else (options.split or entry.stem, ours)
-    for folder in (data, data / "data"):
-        for stem in stems:
-            if has_files(folder, stem):
-                return find_files(folder, stem)
-    single = [path for path in sorted(data.iterdir()) if path.suffix in SUFFIXES]
-    if len(single) == 1:
-        return (single[0],)
-    raise DataError(
-        f"holds {len(single)} files with rows, and none called {' or '.join(stems)}",
-        file=data,
-        hint="name the file itself with --data",
-    )
+    options = replace(options, on_bad_row="collect")
+    name, noted = str(name_or_path), list[DataError]()
+    path = Path(data or name)
+    try:
+        if path.is_file() and (_is_path(name) or reader_of(name) is None):
+            found = _Found(_looks_like(path), path)
+        else:
+            found = _find(name, data, options)
+        if found.path.is_dir():
+            noted += _card_faults(found.path / CARD)
+        policy = _policy(found, options)
+        seen: set[str] = set()
+        for item in found.reader.read(policy):
+            if not policy.skipped and (fault := _item_fault(item, found.reader, seen)):
+                policy.note(DataError(fault))
+        noted += policy.skipped
+    except DataError as error:
+        noted.append(error)
+    return [Problem(one.file, one.row, one.field, one.message, one.hint) for one in noted]
 
 
-def _load_path(name: str, data: str | None, *, options: LoadOptions) -> Benchmark:
+def _find(name: str, data: str | Path | None, options: LoadOptions) -> _Found:
+    reader = None if _is_path(name) else reader_of(name)
+    if reader is None:
+        return _find_folder(name, data)
+    if reader.folder:
+        _refuse_data(name, data)
+        folder = Path(reader.folder)
+        version = str(read_card(folder).version) if (folder / CARD).is_file() else ""
+        return _Found(reader, folder, version)
+    if data is not None:
+        path = Path(data).absolute()
+        if not path.exists():
+            raise DataError("there is no such file or folder", file=path)
+        return _Found(reader, path)
+    if not reader.repository:
+        raise DataError(
+            f"the data of {name} are not released, and none come with it",
+            hint="name a folder in the documented form with --data PATH",
+        )
+    fetched = fetch(reader, options)
+    return _Found(reader, fetched.path, revision=fetched.revision)
+
+
+def _find_folder(name: str, data: str | Path | None) -> _Found:
     path = Path(name).absolute()
-    if not path.exists() and "/" not in name and "\\" not in name:
+    if not path.exists() and not _is_path(name):
         raise UsageError(
             f"there is no benchmark {name!r}, and no folder of that name",
-            hint=nearest(name, list(KNOWN)),
+            hint=nearest(name, [one.name for one in known()]),
         )
     _refuse_data(name, data)
     if path.is_file():
@@ -121,12 +158,144 @@ def _load_path(name: str, data: str | None, *, options: LoadOptions) -> Benchmar
             f"{name} is a file",
             hint=f"name its benchmark: perception_bench --data {name}, or another known one",
         )
-    return load_folder(path, options)
+    card = read_card(path)
+    protocol = cast(ProtocolName, card.protocol)
+    reader = Reader(
+        card.name,
+        protocol,
+        "",
+        READERS[protocol],
+        license=card.license,
+        source=card.source,
+        is_folder=True,
+    )
+    return _Found(reader, path, str(card.version), card.revision)
 
 
-def _refuse_data(name: str, data: str | None) -> None:
+def _policy(found: _Found, options: LoadOptions) -> RowPolicy:
+    source = Source(found.path, found.reader.file, is_folder=found.reader.is_folder)
+    return RowPolicy(source, options, is_direct=found.reader.protocol == "direct")
+
+
+def _assembled(benchmark: Benchmark, policy: RowPolicy, items: Iterable[Item]) -> Benchmark:
+    """The benchmark with its items chosen, digested and clustered.
+
+    Raises: DataError when an item does not fit the protocol, or none is left.
+    """
+    seen: set[str] = set()
+    for item in items:
+        if fault := _item_fault(item, benchmark, seen):
+            raise DataError(fault, file=benchmark.name)
+        policy.add(item)
+        if policy.full:
+            break
+    chosen = policy.items()
+    if not chosen:
+        hint = policy.skipped[0].message if policy.skipped else ""
+        raise DataError("no usable row is left", file=benchmark.folder or benchmark.name, hint=hint)
+    if benchmark.protocol == "direct":
+        chosen = clustered(chosen)
+    kept = {item.id for item in chosen}
+    regions = policy.regions.values() or benchmark.regions
+    return replace(
+        benchmark,
+        items=tuple(one if one.cluster else replace(one, cluster=one.id) for one in chosen),
+        digest=keys.digest_of_set(item.digest for item in chosen),
+        regions=tuple(one for one in regions if one.image_id in kept),
+        skipped=(*benchmark.skipped, *(error.message for error in policy.skipped)),
+        broken=(*benchmark.broken, *policy.broken),
+    )
+
+
+def _item_fault(item: Item, benchmark: Benchmark | Reader, seen: set[str]) -> str:
+    """Why an item does not fit its protocol, or an empty text; `seen` are the ids before it."""
+    if not item.id.strip() or item.id in seen:
+        return f"an item needs an id of its own, found {item.id!r}"
+    seen.add(item.id)
+    names = [probe.id for probe in item.probes]
+    if not names or len(set(names)) < len(names):
+        return f"the item {item.id!r} needs probes, each with an id of its own"
+    if benchmark.protocol == "direct" and (len(names) != 1 or not item.text.strip()):
+        return f"the direct item {item.id!r} needs one probe, and its question as `text`"
+    for probe in item.probes:
+        letters = ALPHABET[: len(probe.options)]
+        if benchmark.protocol == "reading" and (
+            probe.answer not in list(letters)
+            or (len(letters) != 4 and "permutations" not in item.extra)
+        ):
+            return f"the question {probe.id!r} needs four options and the letter of the right one"
+        if benchmark.protocol == "rubric" and probe.kind not in {"must_right", "easy_wrong"}:
+            return f"the rubric {probe.id!r} needs the kind `must_right` or `easy_wrong`"
+    return ""
+
+
+def _looks_like(path: Path) -> Reader:
+    """The known data set that a file of rows looks like."""
+    row = next(read_rows(path, spool=path.parent))
+    try:
+        fields = msgspec.json.decode(row.data, type=dict[str, msgspec.Raw])
+    except NOT_JSON as error:
+        raise broken(row) from error
+    for reader in KNOWN.values():
+        if not fields.keys().isdisjoint(reader.fields):
+            return reader
+    names = [name for reader in KNOWN.values() for name in reader.fields]
+    raise row.error(
+        "the row looks like none of the known data sets",
+        hint=f"expected one of the fields {', '.join(names)}",
+    )
+
+
+def _card_faults(path: Path) -> Iterator[DataError]:
+    """What a check says of a card that loads: slips of the pen, and a blank name."""
+    if not path.is_file():
+        return
+    raws = msgspec.json.decode(path.read_bytes().removeprefix(BOM), type=dict[str, msgspec.Raw])
+    names = Card.__struct_fields__
+    for key in raws.keys() - set(names):
+        if near := get_close_matches(key, names, n=1, cutoff=SLIP):
+            hint = f"did you mean `{near[0]}`?"
+            yield DataError("no such field is known", file=CARD, field=key, hint=hint)
+    if not bytes(raws["name"]).strip(b'" '):
+        yield DataError("the text is empty", file=CARD, field="name")
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or "\\" in name
+
+
+def _refuse_data(name: str, data: str | Path | None) -> None:
     if data is not None:
         raise UsageError(
             f"{name} brings its own data, so --data cannot be used with it",
             hint="leave --data out",
         )
+
+
+def read_card(folder: Path) -> Card:
+    """What `benchmark.json` says. Raises: DataError when it is absent or wrong."""
+    path = folder / CARD
+    if not folder.is_dir():
+        raise DataError("there is no such folder", file=folder)
+    if not path.is_file():
+        raise DataError(
+            f"has no {CARD}",
+            file=folder,
+            hint='write one: {"name": "mine", "protocol": "direct", "version": "1", '
+            '"license": "", "source": ""}',
+        )
+    try:
+        card = msgspec.json.decode(path.read_bytes().removeprefix(BOM), type=Card)
+    except msgspec.ValidationError as error:
+        field, message = in_words(str(error))
+        raise DataError(message, file=CARD, field=field) from error
+    except NOT_JSON as error:
+        raise DataError(f"is not JSON: {error}", file=CARD) from error
+    if card.protocol not in READERS:
+        raise DataError(
+            f"there is no protocol {card.protocol!r}",
+            file=CARD,
+            field="protocol",
+            hint=nearest(card.protocol, sorted(READERS)),
+        )
+    return card

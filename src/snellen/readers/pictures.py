@@ -6,14 +6,12 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
 import msgspec
 
-from snellen.errors import DataError, ImageError
-from snellen.pictures.sizes import is_whole
+from snellen.errors import DataError
 from snellen.readers.rows import Row, embeds_picture
 from snellen.records import Image
 
@@ -38,22 +36,9 @@ _text_decoder = msgspec.json.Decoder(str)
 class PictureFinder:
     """Finds the pictures that rows name; each file is hashed once, however often it is named."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
         self._files: dict[Path, str] = {}
         self._names: dict[Path, dict[str, str]] = {}
-
-    def find(self, row: Row, raw: msgspec.Raw, *, field: str = "image") -> tuple[Image, ...]:
-        """The pictures of one field: a text, a struct, a list of these, or null.
-
-        Raises: DataError for a picture that is absent or named in a way that cannot work.
-        """
-        found = []
-        for one in self.look_over(row, raw, field=field):
-            if isinstance(one, DataError):
-                raise one
-            found.append(one)
-        return tuple(found)
 
     def look_over(
         self, row: Row, raw: msgspec.Raw, *, field: str = "image"
@@ -138,20 +123,19 @@ class PictureFinder:
             )
         if _WINDOWS_ROOT.match(name) or name.startswith("/"):
             raise place.error(f"{name!r} is an absolute path", hint=hint)
-        path = self.folder / name
+        path = place.row.file.parent / name
         try:
             if path.is_file():
                 return path
             why = "is a folder" if path.is_dir() else "does not exist"
         except OSError as error:
             raise place.error(_unreadable(name, error)) from error
-        near = self._near_miss(name)
+        near = self._near_miss(place.row.file.parent, name)
         hint = f"did you mean {near}?" if near else hint if "\\" in name else ""
         raise place.error(f"the picture {_short(name)} {why}", hint=hint)
 
-    def _near_miss(self, name: str) -> str:
+    def _near_miss(self, at: Path, name: str) -> str:
         """The path of a picture whose name differs in case, accents, blanks or escapes alone."""
-        at = self.folder
         found: list[str] = []
         for part in unquote(name).replace("\\", "/").split("/"):
             there = part if part in {"", ".", ".."} else self._names_in(at).get(_folded(part))
@@ -172,30 +156,6 @@ class PictureFinder:
                 names = []
             self._names[folder] = {_folded(name): name for name in names}
         return self._names[folder]
-
-
-def first_broken(row: Row, images: Iterable[Image], *, field: str = "image") -> DataError | None:
-    """Names the first of a row's pictures that no model can be shown, with row and field.
-
-    Looks at their headers, and decodes those where these leave a doubt.
-    """
-    from snellen.pictures.prepare import open_upright
-
-    for image in images:
-        if is_whole(image):
-            continue
-        try:
-            open_upright(image)
-        except ImageError as error:
-            return broken_picture(row, image, error, field=field)
-    return None
-
-
-def broken_picture(row: Row, image: Image, error: DataError, *, field: str) -> DataError:
-    """What a decoder says of a picture, as an error of its row."""
-    name = image.name.removeprefix(f"{row.file.name} row {row.number} ")
-    message = error.message.removeprefix(f"{image.name}: ")
-    return row.error(f"{name} {message}", field=field, hint=error.hint)
 
 
 class _Place(msgspec.Struct, frozen=True):

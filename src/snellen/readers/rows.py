@@ -10,7 +10,7 @@ import hashlib
 import json
 import mmap
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+CARD = "benchmark.json"
 SUFFIXES = (".jsonl", ".parquet", ".json", ".ndjson")
 PARQUET_BATCH = 16
 PICTURE_FIELDS = frozenset({"image", "images"})
@@ -417,13 +418,51 @@ def _description(schema: Any, field: str) -> str:
     return metas[0].description or "" if metas else ""
 
 
-def rows_of(paths: Iterable[Path], *, spool: Path) -> Iterator[Row]:
-    """The rows of several files, one file after the other."""
-    for path in paths:
-        yield from read_rows(path, spool=spool)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the rows of a benchmark are: a file, or a folder.
+
+    A folder may be one of ours (a card and files of fixed names), a copy of the published one,
+    whose file is called `published`, or hold a single file of rows. `is_folder` means that the
+    benchmark is always a folder, of several files.
+    """
+
+    path: Path
+    published: str = ""
+    is_folder: bool = False
+
+    def has(self, stem: str) -> bool:
+        """Whether the source holds a file of that name."""
+        return _has_files(self.path, stem)
+
+    def files(self, stem: str, *, split: str = "") -> tuple[Path, ...]:
+        """The files with the rows called `stem`, or of a split of the published data set.
+
+        Raises: DataError when there is none, or no telling which.
+        """
+        path = self.path
+        if self.is_folder or (path / CARD).is_file():
+            return find_files(path, stem)
+        if path.is_file():
+            return (path,)
+        if not path.exists():
+            raise DataError("there is no such file or folder", file=path)
+        names = [name for name in (split or self.published, stem) if name]
+        for folder in (path, path / "data"):
+            for name in names:
+                if _has_files(folder, name):
+                    return find_files(folder, name)
+        single = [one for one in sorted(path.iterdir()) if one.suffix in SUFFIXES]
+        if len(single) == 1:
+            return (single[0],)
+        raise DataError(
+            f"holds {len(single)} files with rows, and none called {' or '.join(names)}",
+            file=path,
+            hint="name the file itself with --data",
+        )
 
 
-def has_files(folder: Path, stem: str) -> bool:
+def _has_files(folder: Path, stem: str) -> bool:
     """Whether the folder holds a file of that name, in one of the formats, or its shards."""
     whole = any((folder / f"{stem}{suffix}").is_file() for suffix in SUFFIXES)
     return whole or any(folder.glob(f"{stem}-*-of-*.parquet"))

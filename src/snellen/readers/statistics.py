@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from snellen.pictures.sizes import headers_of
+from snellen.pictures.headers import headers_of
 from snellen.protocols import PROTOCOLS
 from snellen.protocols.protocol import first_label
 from snellen.records import Benchmark, Item

@@ -260,6 +260,6 @@ def bundled_regions(runs: Sequence[Run]) -> dict[str, Region]:
 
     found: dict[str, Region] = {}
     for name in dict.fromkeys(run.spec.benchmark for run in runs):
-        if name in KNOWN and KNOWN[name].path is not None:
+        if name in KNOWN and KNOWN[name].folder:
             found |= regions_of(name)
     return found
