@@ -20,6 +20,7 @@ from snellen.cli import cli
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
+FILE_NAME = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
@@ -74,8 +75,13 @@ def check_command(words: list[str]) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
-    """Every Python block of a page runs as it stands."""
+    """Every Python block of a page runs as it stands; one that begins with a file's name is saved.
+
+    Later blocks of the page may import such a file.
+    """
     for code in blocks(page, "python"):
+        if named := FILE_NAME.match(code):
+            (tmp_path / named[1]).write_text(code, encoding="utf-8")
         found = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
         )

@@ -22,16 +22,23 @@ if TYPE_CHECKING:
     )
     from snellen.comparisons.comparing import Comparison
     from snellen.errors import SnellenError
+    from snellen.pictures.prepare import image_from_path
     from snellen.readers import load_benchmark
+    from snellen.records import Benchmark, Image, Item, Probe
     from snellen.runs.folder import Run, load_run
 
 
 _HOMES = {
+    "Benchmark": "snellen.records",
     "Comparison": "snellen.comparisons.comparing",
+    "Image": "snellen.records",
+    "Item": "snellen.records",
+    "Probe": "snellen.records",
     "Run": "snellen.runs.folder",
     "SnellenError": "snellen.errors",
     "compare": "snellen.api",
     "compare_async": "snellen.api",
+    "image_from_path": "snellen.pictures.prepare",
     "load_benchmark": "snellen.readers",
     "load_run": "snellen.runs.folder",
     "load_run_async": "snellen.api",
@@ -42,12 +49,17 @@ _HOMES = {
 }
 
 __all__ = [
+    "Benchmark",
     "Comparison",
+    "Image",
+    "Item",
+    "Probe",
     "Run",
     "SnellenError",
     "__version__",
     "compare",
     "compare_async",
+    "image_from_path",
     "load_benchmark",
     "load_run",
     "load_run_async",

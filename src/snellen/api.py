@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, Unpack
 
 from snellen.engine.signals import hand_on
 from snellen.errors import INTERRUPTED, SnellenError, UsageError
-from snellen.records import Params, Speaker
+from snellen.records import Benchmark, Params, Speaker
 from snellen.runs.folder import Run, load_run
 from snellen.runs.plan import make_plan
 from snellen.runs.request import (
@@ -115,7 +115,7 @@ def _with_signature(function: F) -> F:
 
 @_with_signature
 def run(
-    benchmark: Source,
+    benchmark: Source | Benchmark,
     *,
     model: Speaker = "",
     judge: Judging = "",
@@ -124,6 +124,7 @@ def run(
 ) -> Run:
     """Evaluates a model on a benchmark and gives the finished run.
 
+    `benchmark` is a name, a folder, or a `Benchmark` made in memory.
     `model` and `judge` are names, or Python callables (sync or async) that take OpenAI-style
     messages and give a text; several judges in a list vote as a panel. `replies` exist already, as
     a mapping from id to text or a file. All arguments are those of `snellen run`. Without `out` the
@@ -158,7 +159,7 @@ def run(
 
 @_with_signature
 async def run_async(
-    benchmark: Source,
+    benchmark: Source | Benchmark,
     *,
     model: Speaker = "",
     judge: Judging = "",
@@ -209,7 +210,7 @@ def _tell(finished: Finished) -> None:
 def score_captions(
     captions: Replies,
     *,
-    benchmark: Source,
+    benchmark: Source | Benchmark,
     judge: Judging,
     model: str = "",
     **more: Unpack[RunArguments],
@@ -229,7 +230,7 @@ def score_captions(
 async def score_captions_async(
     captions: Replies,
     *,
-    benchmark: Source,
+    benchmark: Source | Benchmark,
     judge: Judging,
     model: str = "",
     **more: Unpack[RunArguments],

@@ -66,7 +66,7 @@ def make_plan(request: RunRequest) -> Plan:
         cache=str(cache_folder()),
     )
     data = None if request.data is None else str(request.data)
-    benchmark = load_benchmark(str(request.benchmark), data, options=load)
+    benchmark = load_benchmark(request.benchmark, data, options=load)
     if not benchmark.items:
         raise UsageError(
             f"no item of {benchmark.name} is left to evaluate", hint="check --subset and --limit"

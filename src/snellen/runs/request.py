@@ -17,7 +17,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from snellen.errors import UsageError
-from snellen.records import Params, Speaker
+from snellen.records import Benchmark, Params, Speaker
 from snellen.schemas import nearest
 
 Group = Literal["data", "model", "judge", "sampling", "protocol", "running", "output"]
@@ -60,7 +60,7 @@ class RunRequest:
     """
 
     benchmark: Annotated[
-        Source, About("data", "A benchmark's name, or the folder that holds one.", "BENCHMARK")
+        Source | Benchmark, About("data", "A benchmark's name, or the folder that holds one.", "BENCHMARK")
     ] = ""
     out: Annotated[
         Source, About("output", "The run folder; given again, the run goes on.", "DIR")
