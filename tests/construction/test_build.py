@@ -36,8 +36,7 @@ from snellen.construction.capprobe import CAPPROBE
 from snellen.construction.files import read_funnel, read_record, read_rejected, read_stage
 from snellen.construction.forecast import forecast
 from snellen.errors import DataError, RunFolderError, UsageError
-from snellen.readers import load_benchmark
-from snellen.readers.checks import check_benchmark
+from snellen.readers import check_benchmark, load_benchmark
 
 LAST = CAPPROBE.stages[-1]
 

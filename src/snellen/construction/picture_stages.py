@@ -25,7 +25,7 @@ from snellen.keys import digest_of
 from snellen.pictures.masks import encode_mask
 from snellen.pictures.prepare import image_from_path, open_upright
 from snellen.pictures.quality import fingerprint, quality_of
-from snellen.readers.catalog import taxonomy as built_in
+from snellen.readers import taxonomy as built_in
 from snellen.segment.find import Segmenter, pixels_of
 from snellen.segment.regions import box_of, choose, covered
 from snellen.segment.views import save_view, view_of
