@@ -12,7 +12,7 @@ from snellen.builders.rows import Label, PictureRow, QuestionRow, Shot
 from snellen.construction.files import StageRecord
 from snellen.construction.statistics import data_counts
 from snellen.errors import DataError
-from snellen.readers.catalog import taxonomy
+from snellen.readers import taxonomy
 
 # Source: CapProbe, sections 3.5 to 3.8.
 RAW, ACROSS, WITHIN, UNIQUE = 50_902, 3_268, 8_507, 39_127

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import cast
 
 import msgspec
 
@@ -17,7 +16,7 @@ from snellen.readers.hub import fetch
 from snellen.readers.perception_bench import clustered
 from snellen.readers.policy import SLIP, LoadOptions, RowPolicy
 from snellen.readers.rows import BOM, CARD, NOT_JSON, Source, broken, in_words, read_rows
-from snellen.records import Benchmark, Item, ProtocolName
+from snellen.records import Benchmark, Item
 from snellen.schemas import ALPHABET, nearest
 
 DEFAULTS = LoadOptions()
@@ -159,12 +158,11 @@ def _find_folder(name: str, data: str | Path | None) -> _Found:
             hint=f"name its benchmark: perception_bench --data {name}, or another known one",
         )
     card = read_card(path)
-    protocol = cast(ProtocolName, card.protocol)
     reader = Reader(
         card.name,
-        protocol,
+        card.protocol,
         "",
-        READERS[protocol],
+        READERS[card.protocol],
         license=card.license,
         source=card.source,
         is_folder=True,
