@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from snellen.builders.rows import PictureRow
 from snellen.builders.steps import Rejected
 
 BITS = 64
+P = TypeVar("P", bound=PictureRow)
 
 
 def distance(a: str, b: str) -> int:
@@ -22,9 +24,7 @@ def distance(a: str, b: str) -> int:
     return (int(a, 16) ^ int(b, 16)).bit_count()
 
 
-def without_copies(
-    pictures: Sequence[PictureRow], most: int
-) -> tuple[tuple[PictureRow, ...], tuple[Rejected, ...]]:
+def without_copies(pictures: Sequence[P], most: int) -> tuple[tuple[P, ...], tuple[Rejected, ...]]:
     """Pictures of which no two differ in `most` bits or fewer, in their order; -1 keeps all.
 
     The one with the most pixels is kept, of equals the one with the first id. A picture is compared
@@ -34,7 +34,7 @@ def without_copies(
     if most < 0:
         return tuple(pictures), ()
     ranked = sorted(pictures, key=lambda one: (-one.width * one.height, one.id))
-    kept: dict[str, PictureRow] = {}
+    kept: dict[str, P] = {}
     signs = np.empty((len(ranked), BITS), np.float32)
     gone: dict[str, Rejected] = {}
     for one in ranked:

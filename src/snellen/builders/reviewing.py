@@ -1,10 +1,12 @@
 """The review by people: who sees what, what is seen twice, and what the decisions leave.
 
-Source: CapProbe, sections 3.1 (pictures) and 3.7 (questions).
+Source: CapProbe, sections 3.1 (pictures) and 3.7 (questions); PerceptionRubrics, appendix D (golden
+captions: people delete, and do not write).
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,10 @@ from snellen.schemas import CATEGORIES, LETTERS
 
 QUESTION_CRITERIA = ("factual_correctness", "clarity", "options", "redundancy")
 PICTURE_CRITERIA = ("label_correct", "image_quality", "content_reasonable")
-Kind = Literal["picture", "question"]
+CAPTION_CRITERIA = ("doubtful", "wrong", "vague")
+RUBRIC_CRITERIA = ("true_of_picture", "essential", "atomic", "clarity", "redundancy")
+Kind = Literal["picture", "question", "caption", "rubric"]
+_WORD = re.compile(r"\w+")
 Word = Literal["accept", "edit", "delete"]
 
 
@@ -140,6 +145,19 @@ def settle_tasks(
         )
         settled.append(Settled(task, first, final, is_due and final is None))
     return settled
+
+
+def deletes_only(before: str, after: str) -> bool:
+    """Whether a text is another one without some of its words; punctuation is free.
+
+    >>> deletes_only("A cat, perhaps grey, sleeps.", "A cat sleeps.")
+    True
+    >>> deletes_only("A cat sleeps.", "A grey cat sleeps."), deletes_only("A cat.", " ")
+    (False, False)
+    """
+    left = iter(_WORD.findall(before.casefold()))
+    kept = _WORD.findall(after.casefold())
+    return bool(kept) and all(word in left for word in kept)
 
 
 def edited(row: QuestionRow, after: Mapping[str, Any]) -> QuestionRow:

@@ -162,7 +162,7 @@ class Finished:
         path = folder / "work" / f"{stage.name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = AppendFile(path)
-        self._decoder = msgspec.json.Decoder(stage.makes)
+        self._decoder = msgspec.json.Decoder(stage.part or stage.makes)
         self._rows = {row.key: row for row in read_rows(path, _Done)}
 
     def find(self, key: str) -> Made | None:

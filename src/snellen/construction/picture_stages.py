@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,6 +33,9 @@ from snellen.sources.candidates import Candidate
 from snellen.sources.listed import read_json
 from snellen.sources.scan import scan
 
+if TYPE_CHECKING:
+    from PIL.Image import Image as Pixels
+
 PICTURE_TOKENS = 1200
 
 
@@ -45,6 +48,15 @@ class Offer:
     digest: str = ""
     first: str = ""
     fault: str = ""
+
+    @property
+    def is_unusable(self) -> bool:
+        """Whether the file is absent, broken, or equal to an earlier one."""
+        return bool(self.candidate.path is None or self.fault or self.first)
+
+    def rejected(self, reason: str, **detail: Any) -> Rejected:
+        """The rejection of this candidate."""
+        return Rejected(id=self.id, made_from=(self.candidate.name,), reason=reason, detail=detail)
 
 
 def taxonomy_of(options: SelectOptions) -> Taxonomy:
@@ -64,13 +76,8 @@ def taxonomy_of(options: SelectOptions) -> Taxonomy:
         ) from error  # fmt: skip
 
 
-def _offers(context: Context) -> Iterator[Unit]:
-    options = context.of(SelectOptions)
-    basis: list[Any] = [
-        msgspec.structs.replace(options, per_l1=0, manual=False, max_distance=0, thin=1)
-    ]
-    if options.labels != "none":
-        basis += [digest_of(taxonomy_of(options))]
+def offered(context: Context) -> Iterator[Unit]:
+    """The pictures of the source under their ids; the basis is all that a stage sees of them."""
     seen: dict[str, int] = {}
     for number, candidate in enumerate(scan(context.source, keep_in=context.folder / "pictures")):
         if context.limit is not None and number >= context.limit:
@@ -84,7 +91,18 @@ def _offers(context: Context) -> Iterator[Unit]:
         else:
             offer = replace(offer, id=name)
         own = [offer.digest, offer.first, candidate.name, candidate.tags, candidate.labels]
-        yield Unit(offer.id, [*basis, *own], offer)
+        yield Unit(offer.id, own, offer)
+
+
+def _offers(context: Context) -> Iterator[Unit]:
+    options = context.of(SelectOptions)
+    basis: list[Any] = [
+        msgspec.structs.replace(options, per_l1=0, manual=False, max_distance=0, thin=1)
+    ]
+    if options.labels != "none":
+        basis += [digest_of(taxonomy_of(options))]
+    for unit in offered(context):
+        yield replace(unit, basis=[*basis, *unit.basis])
 
 
 def _looked_at(candidate: Candidate) -> Offer:
@@ -96,27 +114,34 @@ def _looked_at(candidate: Candidate) -> Offer:
         return Offer(candidate, fault=error.message)
 
 
+def opened_offer(offer: Offer) -> tuple[Path, Pixels] | Rejected:
+    """The file of a candidate and its upright picture, or why there is none."""
+    found = offer.candidate.path
+    if found is None or offer.fault:
+        return offer.rejected("absent" if found is None else "broken", error=offer.fault)
+    if offer.first:
+        return offer.rejected("identical", partner=offer.first)
+    path = Path(os.path.abspath(found))
+    try:
+        return path, open_upright(path)
+    except ImageError as error:
+        return offer.rejected("broken", error=error.message)
+
+
 def _take(context: Context, offer: Offer) -> Flow[Made]:
     """Looks at one picture: its quality first, then its labels."""
     options, candidate = context.of(SelectOptions), offer.candidate
 
     def reject(reason: str, **detail: Any) -> Made:
-        made_from = (candidate.name,)
-        gone = Rejected(id=offer.id, made_from=made_from, reason=reason, detail=detail)
-        return Made(rejected=(gone,))
+        return Made(rejected=(offer.rejected(reason, **detail),))
 
-    if offer.fault or candidate.path is None:
-        return reject("absent" if candidate.path is None else "broken", error=offer.fault)
-    if offer.first:
-        return reject("identical", partner=offer.first)
     tag = max(candidate.tags.values(), default=1.0)
-    if tag < options.min_tag_confidence:
+    if tag < options.min_tag_confidence and not offer.is_unusable:
         return reject("low_tag_confidence", confidence=tag)
-    path = Path(os.path.abspath(candidate.path))
-    try:
-        pixels = open_upright(path)
-    except ImageError as error:
-        return reject("broken", error=error.message)
+    opened = opened_offer(offer)
+    if isinstance(opened, Rejected):
+        return Made(rejected=(opened,))
+    path, pixels = opened
     found = quality_of(pixels)
     for reason, fails in (
         ("low_resolution", found.pixels < options.min_pixels),

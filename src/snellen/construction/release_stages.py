@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snellen.builders.balancing import Ranked, balance
-from snellen.builders.options import BalanceOptions, ReviewOptions
+from snellen.builders.options import BalanceOptions
 from snellen.builders.reviewing import edited, question_task
 from snellen.builders.rows import PictureRow, QuestionRow
 from snellen.builders.steps import Made, Rejected, Row, Unit
 from snellen.construction.export import export
 from snellen.construction.files import write_lines
-from snellen.construction.review import put_up
+from snellen.construction.review import Reviewed, review_rows
 from snellen.construction.stages import Context, Stage
 from snellen.engine.journal import read_rows
 
@@ -46,44 +46,10 @@ BALANCE = Stage("balance", QuestionRow, _no_units, settle=_balance, is_filter=Tr
 
 
 def _review(context: Context, _parts: Sequence[Made]) -> Made:
-    """The questions as the decisions leave them; undecided ones stay unless told otherwise."""
-    options = context.of(ReviewOptions)
+    """The questions as the decisions leave them."""
     questions = context.rows("balance", QuestionRow)
-    queued = [row for row in questions if row.flags or not options.only_flagged]
-    settled = put_up(
-        context.folder,
-        "question",
-        [question_task(row, "") for row in queued],
-        options=options,
-        seed=context.seed,
-    )
-    by_id = {one.task.id: one for one in settled}
-    kept: list[QuestionRow] = []
-    gone: list[Rejected] = []
-    n_edited = n_undecided = 0
-    for row in questions:
-        one = by_id.get(row.id)
-        decision = one.deciding if one is not None else None
-        if decision is not None and decision.decision == "delete":
-            detail = {"reasons": list(decision.reasons), "annotator": decision.annotator}
-            gone.append(Rejected(id=row.id, made_from=(row.id,), reason="deleted_by_people",
-                                 detail=detail))  # fmt: skip
-            continue
-        is_open = one is not None and (decision is None or one.needs_adjudicator)
-        n_undecided += is_open
-        if is_open and options.reviewed_only:
-            gone.append(Rejected(id=row.id, made_from=(row.id,), reason="undecided"))
-            continue
-        after = one.after if one is not None else {}
-        n_edited += bool(after)
-        kept.append(edited(row, after) if after else row)
-    counts = {
-        "queued": len(queued),
-        "undecided": n_undecided,
-        "edited": n_edited,
-        "for_adjudicator": sum(one.needs_adjudicator for one in settled),
-    }
-    return Made(tuple(kept), tuple(gone), counts=counts)
+    how: Reviewed[QuestionRow] = Reviewed("question", lambda row: question_task(row, ""), edited)
+    return review_rows(context, questions, how)
 
 
 REVIEW = Stage("review", QuestionRow, _no_units, settle=_review, is_filter=True)

@@ -6,27 +6,40 @@ only ever appended to, and outlives every new start of the build.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from snellen.builders.options import ReviewOptions
 from snellen.builders.reviewing import (
+    CAPTION_CRITERIA,
     PICTURE_CRITERIA,
     QUESTION_CRITERIA,
+    RUBRIC_CRITERIA,
     Decision,
     Kind,
     Settled,
     Task,
     assign,
+    deletes_only,
     settle_tasks,
 )
+from snellen.builders.steps import Made, Rejected, Row
 from snellen.construction.files import read_record, write_lines
+from snellen.construction.stages import Context
 from snellen.engine.journal import AppendFile, now, read_rows
 from snellen.errors import UsageError
 
-CRITERIA = {"picture": PICTURE_CRITERIA, "question": QUESTION_CRITERIA}
+CRITERIA = {
+    "picture": PICTURE_CRITERIA,
+    "question": QUESTION_CRITERIA,
+    "caption": CAPTION_CRITERIA,
+    "rubric": RUBRIC_CRITERIA,
+}
+R = TypeVar("R", bound=Row)
 
 
 def read_queue(folder: Path, kind: Kind | None = None) -> list[Task]:
@@ -58,6 +71,50 @@ def put_up(
         share=options.adjudicate_accepts,
         seed=seed,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed(Generic[R]):
+    """How rows of one kind are put up for review: the task of a row, and a row with an edit."""
+
+    kind: Kind
+    task: Callable[[R], Task]
+    edit: Callable[[R, Mapping[str, Any]], R]
+
+
+def review_rows(context: Context, rows: Sequence[R], how: Reviewed[R]) -> Made:
+    """The rows as the decisions leave them; undecided ones stay unless told otherwise."""
+    options = context.of(ReviewOptions)
+    tasks = [how.task(row) for row in rows]
+    queued = [task for task in tasks if task.flags or not options.only_flagged]
+    settled = put_up(context.folder, how.kind, queued, options=options, seed=context.seed)
+    by_id = {one.task.id: one for one in settled}
+    kept: list[R] = []
+    gone: list[Rejected] = []
+    n_edited = n_undecided = 0
+    for row in rows:
+        one = by_id.get(row.id)
+        decision = one.deciding if one is not None else None
+        if decision is not None and decision.decision == "delete":
+            detail = {"reasons": list(decision.reasons), "annotator": decision.annotator}
+            gone.append(Rejected(id=row.id, made_from=(row.id,), reason="deleted_by_people",
+                                 detail=detail))  # fmt: skip
+            continue
+        is_open = one is not None and (decision is None or one.needs_adjudicator)
+        n_undecided += is_open
+        if is_open and options.reviewed_only:
+            gone.append(Rejected(id=row.id, made_from=(row.id,), reason="undecided"))
+            continue
+        after = one.after if one is not None else {}
+        n_edited += bool(after)
+        kept.append(how.edit(row, after) if after else row)
+    counts = {
+        "queued": len(queued),
+        "undecided": n_undecided,
+        "edited": n_edited,
+        "for_adjudicator": sum(one.needs_adjudicator for one in settled),
+    }
+    return Made(tuple(kept), tuple(gone), counts=counts)
 
 
 def review_options(folder: Path) -> tuple[ReviewOptions, int]:
@@ -111,6 +168,12 @@ def decide(folder: str | Path, decision: Decision) -> Decision:
         raise UsageError(
             "an edit needs the changed fields, and no other decision has any",
             hint='give after = {"question": "..."} with decision "edit"',
+        )
+    text = str((decision.after or {}).get("caption", ""))
+    if task.kind == "caption" and decision.after and not deletes_only(task.shown["caption"], text):
+        raise UsageError(
+            f"the edit of {task.id} adds or moves words",
+            hint="people delete doubtful passages of a golden caption, and write nothing",
         )
     stamped = msgspec.structs.replace(
         decision, digest=decision.digest or task.digest, at=decision.at or now()

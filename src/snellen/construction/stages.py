@@ -118,6 +118,7 @@ class Stage:
     to be done before the first of them is. `settle` sees the results of all
     units, is cheap, and is done at every start. A filter hands on some of its input rows; any
     other stage makes new ones. `waits` says for what people must act before the next stage.
+    `part` is the type of the units' rows where `settle` makes rows of another type of them.
     `prompts` are names of bundled prompts; `version` is raised when the work gives other results.
     """
 
@@ -131,6 +132,7 @@ class Stage:
     waits: Callable[[Context], str] = no_wait
     expects: Callable[[Context], Expected] = as_usual
     is_filter: bool = False
+    part: type[Row] | None = None
     prompts: tuple[str, ...] = ()
     version: int = 1
 
