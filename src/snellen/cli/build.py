@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from snellen.construction.files import StageRecord
     from snellen.tables.table import Table
 
-KINDS = {"capprobe": "Build questions about the regions of pictures."}
+KINDS = {
+    "capprobe": "Build questions about the regions of pictures.",
+    "rubrics": "Build statements that descriptions of pictures have to meet.",
+}
 
 
 @click.group(

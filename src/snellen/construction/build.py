@@ -229,7 +229,7 @@ class _Driver:
             self.asked += len(parts)
             self.unanswered += sum(
                 one.reason == "unreadable" or one.reason.startswith("call_")
-                for one in made.rejected
+                for one in (*made.rejected, *made.dropped)
             )
         out, pipeline = self.request.out, self.request.pipeline
         changed = files.write_lines(files.stage_file(out, pipeline, stage.name), made.rows)
