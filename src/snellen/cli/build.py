@@ -13,6 +13,7 @@ from snellen.errors import INTERRUPTED
 
 if TYPE_CHECKING:
     from snellen.builders.counts import DataCounts
+    from snellen.builders.rubrics.counts import RubricCounts
     from snellen.builders.taxonomy import Coverage
     from snellen.construction.build import BuildRequest, Built
     from snellen.construction.files import StageRecord
@@ -274,8 +275,11 @@ def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
     """Print what the papers print about their data: DIR is being built, or is a benchmark."""
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.files import read_funnel
+    from snellen.construction.rubrics.statistics import holds_rubrics
     from snellen.construction.statistics import data_counts, label_coverage
 
+    if holds_rubrics(folder):
+        return rubric_statistics(folder, figures, as_json=as_json)
     counts, stage = data_counts(folder)
     labels = label_coverage(folder)
     if as_json:
@@ -293,6 +297,57 @@ def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
     if figures is not None:
         draw_figures(counts, Path(figures))
     return 0
+
+
+def rubric_statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
+    """Prints the counts of statements, captions and domains, and what was discarded."""
+    from snellen.cli.printing import print_json, print_table
+    from snellen.construction.files import read_funnel
+    from snellen.construction.pipelines import PIPELINES
+    from snellen.construction.rubrics.statistics import rubric_counts
+    from snellen.errors import UsageError
+
+    if figures is not None:
+        raise UsageError("figures are drawn of regions only", hint="leave --figures out")
+    counts, stage = rubric_counts(folder, PIPELINES["rubrics"])
+    if as_json:
+        print_json({"counts": counts})
+        return 0
+    for table in rubric_tables(counts, stage):
+        print_table(table)
+    if funnel := tuple(read_funnel(Path(folder))):
+        print_table(funnel_table(funnel))
+    return 0
+
+
+def rubric_tables(counts: RubricCounts, stage: str) -> tuple[Table, Table]:
+    """What the paper prints of its rubrics: sizes, and images a domain."""
+    from snellen.tables.table import Table
+
+    def ratio(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2f}"
+
+    def span(pair: tuple[int, int]) -> str:
+        return f"{pair[0]} to {pair[1]}"
+
+    sizes = (
+        ("Images", f"{counts.images:,}"),
+        ("Rubrics", f"{counts.rubrics:,}"),
+        ("Rubrics an image", ratio(counts.an_image(counts.rubrics))),
+        ("Must-Right an image", ratio(counts.an_image(counts.must_right))),
+        ("Must-Right from, to", span(counts.must_right_range)),
+        ("Easy-Wrong an image", ratio(counts.an_image(counts.easy_wrong))),
+        ("Easy-Wrong from, to", span(counts.easy_wrong_range)),
+        ("Words a golden caption", ratio(counts.words_mean)),
+        ("Median, most", f"{ratio(counts.words_median)}, {counts.words_most:,}"),
+    )
+    domains = tuple(
+        (name, f"{n:,}", ratio(counts.an_image(100 * n))) for name, n in counts.domains.items()
+    )
+    return (
+        Table(f"After {stage}", ("Count", "Value"), sizes),
+        Table("Images by domain", ("Domain", "Images", "%"), domains),
+    )
 
 
 def statistics_tables(counts: DataCounts, stage: str) -> tuple[Table, ...]:

@@ -66,7 +66,8 @@ def test_a_broken_reply_is_asked_again_with_the_error() -> None:
         return Reply(evaluation(11, 5) if len(asked) == 1 else evaluation(10, 5))
 
     answered = run_by_hand(score(IMAGE, role="scorer", reasks=2), answer)
-    assert (answered.value.complexity, answered.asks) == (10, 2)
+    assert answered.value is not None
+    assert (answered.value.complexity, len(answered.errors)) == (10, 1)
     assert "from 1 to 10" in asked[1]
 
 
@@ -77,7 +78,7 @@ def test_a_domain_is_one_of_the_seven() -> None:
     )
     assert found.value == "Document/OCR"
     lost = run_by_hand(place(IMAGE, role="scorer", reasks=1), lambda _: Reply('{"domain": "Docs"}'))
-    assert (lost.value, lost.reason, lost.asks) == (None, "unreadable", 2)
+    assert (lost.value, lost.reason, len(lost.errors)) == (None, "unreadable_not_as_asked", 2)
 
 
 def test_folders_name_domains_in_any_spelling() -> None:

@@ -14,8 +14,8 @@ import msgspec
 from snellen.builders.rubrics.options import CurateOptions
 from snellen.builders.rubrics.rows import ScoredRow
 from snellen.builders.rubrics.tags import bare, inside, whole_number
-from snellen.builders.steps import Answered, Made, Rejected, ask_for
-from snellen.flows import Flow
+from snellen.builders.steps import Made, Rejected
+from snellen.flows import Asked, Flow, ask_until
 from snellen.records import Image, Message, Reply, Request
 from snellen.replies.typed import UnreadableError, json_reply
 from snellen.schemas import DOMAINS
@@ -53,18 +53,17 @@ def scores_in(reply: Reply) -> Scores:
     return Scores(numbers[0], numbers[1], reasons)
 
 
-def score(image: Image, *, role: str, reasks: int) -> Flow[Answered]:
+def score(image: Image, *, role: str, reasks: int) -> Flow[Asked[Scores]]:
     """Asks for both scores of a picture."""
     request = Request(role, (Message("user", (image, bundled(SCORE).text)),), "score")
-    answered: Answered = yield from ask_for(request, scores_in, reasks=reasks)
-    return answered
+    return (yield from ask_until(request, scores_in, reasks=reasks))
 
 
 class _Domain(msgspec.Struct):
     domain: str
 
 
-def place(image: Image, *, role: str, reasks: int) -> Flow[Answered]:
+def place(image: Image, *, role: str, reasks: int) -> Flow[Asked[str]]:
     """Asks for the domain of a picture."""
     text = bundled(DOMAIN).fill(domains="\n".join(f"- {name}" for name in DOMAINS))
 
@@ -75,8 +74,7 @@ def place(image: Image, *, role: str, reasks: int) -> Flow[Answered]:
         return found
 
     request = Request(role, (Message("user", (image, text)),), "domain")
-    answered: Answered = yield from ask_for(request, parse, reasks=reasks)
-    return answered
+    return (yield from ask_until(request, parse, reasks=reasks))
 
 
 def domain_of_folders(folders: Sequence[str]) -> str | None:

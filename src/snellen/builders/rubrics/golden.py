@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from snellen.builders.rubrics.options import GoldenOptions
 from snellen.builders.rubrics.rows import Ballot, PeerReview, Round, ScoredRow
 from snellen.builders.rubrics.tags import bare, inside, whole_number
-from snellen.builders.steps import Answered, Made, ask_for, undone
-from snellen.flows import Flow
+from snellen.builders.steps import Made, asked_again, is_failed, joined, undone
+from snellen.flows import Asked, Flow, ask_until
 from snellen.keys import rng_for
 from snellen.records import Image, Message, Reply, Request
 from snellen.replies.fences import fence
@@ -42,7 +43,7 @@ def peer_review(picture: ScoredRow, circle: Circle) -> Flow[Made]:
     """Reviews the captions of one picture to unanimity, or to the end of the rounds."""
     image, options = picture.file.image(picture.name), circle.options
     rounds: list[Round] = []
-    asks = 0
+    again: list[Made] = []
     captions = yield [draft(image, role, reasks=options.reasks) for role in circle.roles]
     for number in range(1, options.rounds + 1):
         if rounds:
@@ -57,7 +58,7 @@ def peer_review(picture: ScoredRow, circle: Circle) -> Flow[Made]:
         ]
         if lost := _lost(ballots):
             return undone(lost, picture.id, made_from=(picture.id,))
-        asks += sum(one.asks - 1 for one in (*captions, *ballots))
+        again += (Made(counts=asked_again(one)) for one in (*captions, *ballots))
         rounds.append(Round(candidates, tuple(one.value for one in ballots)))
         may_end = number > 1 or options.unanimity == "first-round"
         if may_end and len(set(rounds[-1].firsts)) == 1:
@@ -70,24 +71,24 @@ def peer_review(picture: ScoredRow, circle: Circle) -> Flow[Made]:
         rounds=tuple(rounds),
         agreed=agreed,
     )
-    return Made((row,), counts={"asked_again": asks} if asks else {})
+    return Made((row,), counts=joined(again).counts)
 
 
 def _jurors(circle: Circle) -> range:
     return range(len(circle.roles))
 
 
-def _lost(answered: Sequence[Answered]) -> Answered | None:
+def _lost(asked: Sequence[Asked[Any]]) -> Asked[Any] | None:
     """An answer that did not come: a failed call, which the next start repeats, goes first."""
-    gone = [one for one in answered if one.reason]
-    return next((one for one in gone if one.failure), gone[0] if gone else None)
+    gone = [one for one in asked if one.value is None]
+    return next(filter(is_failed, gone), gone[0] if gone else None)
 
 
 def caption_in(reply: Reply) -> str:
     """The caption that a reply consists of.
 
     Raises:
-        UnreadableError: the reply is blank, or a refusal.
+        UnreadableError: the reply is blank, cut off, or a refusal.
     """
     text = drop_thinking(reply.text).strip()
     reason = blank_reason(
@@ -96,16 +97,17 @@ def caption_in(reply: Reply) -> str:
         finish_reason=reply.finish_reason,
         refusal=reply.refusal,
     )
+    if reason is None and reply.finish_reason == "length":
+        reason = "truncated"
     if reason is not None:
-        raise UnreadableError(reason, f"there is no caption ({reason})")
+        raise UnreadableError(reason, f"there is no whole caption ({reason})")
     return text
 
 
-def draft(image: Image, role: str, *, reasks: int) -> Flow[Answered]:
+def draft(image: Image, role: str, *, reasks: int) -> Flow[Asked[str]]:
     """Asks an author for a caption of its own."""
     request = Request(role, (Message("user", (image, bundled(DRAFT).text)),), "draft", probe=role)
-    answered: Answered = yield from ask_for(request, caption_in, reasks=reasks)
-    return answered
+    return (yield from ask_until(request, caption_in, reasks=reasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,9 @@ def slots_for(seen: Seen, n: int, *, seed: int) -> tuple[int, ...]:
     return tuple(int(k) for k in rng.permutation(n))
 
 
-def vote(image: Image, candidates: Sequence[str], circle: Circle, seen: Seen) -> Flow[Answered]:
+def vote(
+    image: Image, candidates: Sequence[str], circle: Circle, seen: Seen
+) -> Flow[Asked[Ballot]]:
     """Asks a juror to criticise and rank all candidates."""
     slots = slots_for(seen, len(candidates), seed=circle.seed)
     numbers = range(1, len(slots) + 1)
@@ -141,12 +145,13 @@ def vote(image: Image, candidates: Sequence[str], circle: Circle, seen: Seen) ->
     role = circle.roles[seen.juror]
     probe = f"{seen.round}.{seen.juror}"
     request = Request(role, (Message("user", (image, text)),), "vote", probe=probe)
-    answered: Answered = yield from ask_for(
-        request,
-        lambda reply: ballot_in(reply, seen.juror, slots),
-        reasks=circle.options.reasks,
+    return (
+        yield from ask_until(
+            request,
+            lambda reply: ballot_in(reply, seen.juror, slots),
+            reasks=circle.options.reasks,
+        )
     )
-    return answered
 
 
 def ballot_in(reply: Reply, juror: int, slots: tuple[int, ...]) -> Ballot:
@@ -181,7 +186,7 @@ def ballot_in(reply: Reply, juror: int, slots: tuple[int, ...]) -> Ballot:
     )
 
 
-def rewrite(image: Image, circle: Circle, last: Round, juror: int) -> Flow[Answered]:
+def rewrite(image: Image, circle: Circle, last: Round, juror: int) -> Flow[Asked[str]]:
     """Asks a juror to rewrite its own first choice, with what all jurors said of it."""
     choice = last.firsts[juror]
     critiques = [ballot.critiques[choice] for ballot in last.ballots]
@@ -191,8 +196,7 @@ def rewrite(image: Image, circle: Circle, last: Round, juror: int) -> Flow[Answe
     )
     role = circle.roles[juror]
     request = Request(role, (Message("user", (image, text)),), "rewrite", probe=str(juror))
-    answered: Answered = yield from ask_for(request, caption_in, reasks=circle.options.reasks)
-    return answered
+    return (yield from ask_until(request, caption_in, reasks=circle.options.reasks))
 
 
 def _framed(tag: str, texts: Sequence[str]) -> str:

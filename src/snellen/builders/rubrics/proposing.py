@@ -21,8 +21,8 @@ from snellen.builders.rubrics.rows import (
     RubricKind,
     RubricRow,
 )
-from snellen.builders.steps import Made, Rejected, ask_for, asked_again, undone
-from snellen.flows import Flow
+from snellen.builders.steps import Made, Rejected, asked_again, undone
+from snellen.flows import Flow, ask_until
 from snellen.keys import rng_for
 from snellen.records import Image, Message, Reply, Request
 from snellen.replies.fences import fence
@@ -83,14 +83,14 @@ def propose_must_right(golden: GoldenRow, proposer: Proposer) -> Flow[Made]:
 
     message = Message("user", (_image(golden), text))
     request = Request(proposer.role, (message,), "must_right")
-    answered = yield from ask_for(request, parse, reasks=proposer.options.reasks)
-    if answered.reason:
-        return undone(answered, golden.id, made_from=(golden.id,))
+    asked = yield from ask_until(request, parse, reasks=proposer.options.reasks)
+    if asked.value is None:
+        return undone(asked, golden.id, made_from=(golden.id,))
     rows = tuple(
         _rubric(golden, MUST_RIGHT, proposer, index=index, text=one)
-        for index, one in enumerate(answered.value, 1)
+        for index, one in enumerate(asked.value, 1)
     )
-    return Made(rows, counts=asked_again(answered))
+    return Made(rows, counts=asked_again(asked))
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -149,13 +149,13 @@ def propose_easy_wrong(
         max_words=str(options.max_words),
     )
     request = Request(proposer.role, (Message("user", (text,)),), "easy_wrong")
-    answered = yield from ask_for(
+    asked = yield from ask_until(
         request, lambda reply: claims_in(reply, len(shown)), reasks=options.reasks
     )
-    if answered.reason:
-        return undone(answered, golden.id, made_from=(golden.id,))
+    if asked.value is None:
+        return undone(asked, golden.id, made_from=(golden.id,))
     rows, rare = [], []
-    for index, claim in enumerate(answered.value, 1):
+    for index, claim in enumerate(asked.value, 1):
         row = _rubric(golden, EASY_WRONG, proposer, index=index, text=claim.text)
         if claim.wrong_in is not None:
             wrong = {shown[number - 1].model for number in claim.wrong_in}
@@ -175,7 +175,7 @@ def propose_easy_wrong(
             rare.append(
                 Rejected(id=row.id, made_from=(golden.id,), reason="rare_error", detail=detail)
             )
-    return Made(tuple(rows), dropped=tuple(rare), counts=asked_again(answered))
+    return Made(tuple(rows), dropped=tuple(rare), counts=asked_again(asked))
 
 
 def _rubric(
@@ -205,11 +205,11 @@ def ground(row: RubricRow, golden: GoldenRow, *, role: str, reasks: int) -> Flow
         caption=fence(golden.caption, "golden_caption"), rubric=fence(row.text, "statement")
     )
     request = Request(role, (Message("user", (_image(golden), text)),), "ground")
-    answered = yield from ask_for(request, json_reply(Grounds), reasks=reasks)
-    if answered.reason:
-        return undone(answered, row.id, made_from=(row.image_id,))
-    found: Grounds = answered.value
-    counts = asked_again(answered)
+    asked = yield from ask_until(request, json_reply(Grounds), reasks=reasks)
+    if asked.value is None:
+        return undone(asked, row.id, made_from=(row.image_id,))
+    found: Grounds = asked.value
+    counts = asked_again(asked)
     if found.in_image and found.in_caption:
         return Made((row,), counts=counts)
     reason = "not_in_image" if not found.in_image else "not_in_caption"

@@ -22,13 +22,13 @@ from snellen.builders.rubrics.options import (
     PoolOptions,
 )
 from snellen.builders.rubrics.rows import GoldenRow, PeerReview, PoolRow, Prediction, ScoredRow
-from snellen.builders.steps import Made, Rejected, Unit, ask_for, asked_again, joined, undone
+from snellen.builders.steps import Made, Rejected, Unit, asked_again, is_failed, joined, undone
 from snellen.construction.files import write_json, write_lines
 from snellen.construction.picture_stages import PICTURE_TOKENS, Offer, offered, opened_offer
 from snellen.construction.review import Reviewed, review_rows, state
 from snellen.construction.stages import Context, Expected, Seat, Stage
 from snellen.errors import UsageError
-from snellen.flows import Flow
+from snellen.flows import Flow, ask_until
 from snellen.keys import digest_of
 from snellen.readers.replies import load_replies
 from snellen.records import Message, Request
@@ -63,11 +63,11 @@ def _score(context: Context, offer: Offer) -> Flow[Made]:
             return Made(rejected=(offer.rejected("no_domain", folders=list(folders)),))
     shot = Shot(str(path), offer.digest)
     image, role = shot.image(offer.candidate.name), seat.role
-    asked = [curating.score(image, role=role, reasks=options.reasks)]
+    asked: list[Flow[Any]] = [curating.score(image, role=role, reasks=options.reasks)]
     if domain == BY_MODEL:
         asked.append(curating.place(image, role=role, reasks=options.reasks))
     answers = yield asked
-    lost = sorted((one for one in answers if one.reason), key=lambda one: not one.failure)
+    lost = sorted((one for one in answers if one.value is None), key=lambda one: not is_failed(one))
     if lost:
         return undone(lost[0], offer.id, made_from=(offer.candidate.name,))
     from snellen.pictures.quality import fingerprint
@@ -86,8 +86,8 @@ def _score(context: Context, offer: Offer) -> Flow[Made]:
         informativeness=scores.informativeness,
         reasons=scores.reasons,
     )
-    again = sum(one.asks - 1 for one in answers)
-    return Made((row,), counts={"asked_again": again} if again else {})
+    again = joined(Made(counts=asked_again(one)) for one in answers)
+    return Made((row,), counts=again.counts)
 
 
 def _curate(context: Context, parts: Sequence[Made]) -> Made:
@@ -264,15 +264,15 @@ def _predict(context: Context, payload: tuple[GoldenRow, Seat]) -> Flow[Made]:
     message = Message("user", (image, bundled(POOL_PROMPT).text))
     name = f"{row.id}.{seat.label}"
     reasks = context.of(PoolOptions).reasks
-    answered = yield from ask_for(
+    asked = yield from ask_until(
         Request(seat.role, (message,), "prediction"), golden.caption_in, reasks=reasks
     )
-    if answered.reason:
-        return undone(answered, name, made_from=(row.id,))
+    if asked.value is None:
+        return undone(asked, name, made_from=(row.id,))
     found = Prediction(
-        id=name, made_from=(row.id,), image_id=row.id, model=seat.label, text=answered.value
+        id=name, made_from=(row.id,), image_id=row.id, model=seat.label, text=asked.value
     )
-    return Made((found,), counts=asked_again(answered))
+    return Made((found,), counts=asked_again(asked))
 
 
 def _pool(context: Context, parts: Sequence[Made]) -> Made:

@@ -9,7 +9,7 @@ from pathlib import Path
 from snellen.builders.rubrics.counts import Described, RubricCounts, count_rubrics, words_in
 from snellen.builders.rubrics.rows import EASY_WRONG, MUST_RIGHT, GoldenRow, RubricRow
 from snellen.construction.export import BENCHMARK
-from snellen.construction.files import stage_file
+from snellen.construction.files import read_record, stage_file
 from snellen.construction.stages import Pipeline
 from snellen.engine.journal import read_rows
 from snellen.errors import DataError
@@ -17,6 +17,14 @@ from snellen.readers import load_benchmark
 
 # The stages after which statements are there, the latest first.
 WITH_RUBRICS = ("review", "trial", "ground", "propose")
+
+
+def holds_rubrics(path: str | Path) -> bool:
+    """Whether rubrics are built in a folder, or are a benchmark there."""
+    folder = Path(path)
+    if (folder / "build.json").exists():
+        return read_record(folder).kind == "rubrics"
+    return any(folder.glob("rubrics.*"))
 
 
 def counts_of(pictures: Sequence[GoldenRow], rubrics: Sequence[RubricRow]) -> RubricCounts:

@@ -1,0 +1,55 @@
+"""`snellen build rubrics` and its statistics as they are typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.worlds.capprobe_world import some_pictures
+from tests.worlds.rubrics_world import construct
+
+from snellen.cli import cli
+from snellen.errors import UsageError
+
+
+def typed(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["build", *words], standalone_mode=False)
+
+
+def test_stages_are_listed_in_their_order() -> None:
+    """The eight stages of rubrics."""
+    assert json.loads(typed("rubrics", "stages", "--json").stdout) == [
+        "curate", "golden", "pool", "propose", "ground", "trial", "review", "export",
+    ]  # fmt: skip
+
+
+def test_statistics_print_what_the_paper_prints(tmp_path: Path) -> None:
+    """Words a caption, statements an image and domains, of the folder and of the benchmark."""
+    out = tmp_path / "out"
+    construct(some_pictures(tmp_path / "in", "coffee.jpg"), out)
+    shown = typed("statistics", str(out)).stdout
+    for words in ("Must-Right an image", "Words a golden caption", "Natural Scene", "no_unanimity"):
+        assert (words in shown) == (words != "no_unanimity")
+    counts = json.loads(typed("statistics", str(out / "benchmark"), "--json").stdout)["counts"]
+    assert (counts["images"], counts["must_right"], counts["easy_wrong"]) == (1, 2, 3)
+    refused = typed("statistics", str(out), "--figures", str(tmp_path / "figures"))
+    assert isinstance(refused.exception, UsageError)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[golden]\nround = 2\n", "did you mean `rounds`"),
+     ("[golden]\nrounds = 1\n", "keeps nothing"),
+     ("[curate.thresholds]\n'Nature' = 3\n", "no domain is called"),
+     ("[roles.authors]\nmodel = 'm'\n", "did you mean `author`")],
+)  # fmt: skip
+def test_a_wrong_configuration_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """The error says which key is wrong, and what was probably meant."""
+    file = tmp_path / "build.toml"
+    file.write_text(text, encoding="utf-8")
+    result = typed("rubrics", str(tmp_path), "--config", str(file), "--out", str(tmp_path / "o"))
+    error = result.exception
+    assert error is not None
+    assert said in f"{error} {getattr(error, 'hint', '')}"
