@@ -322,7 +322,7 @@ def rubric_statistics(folder: str, figures: str | None, *, as_json: bool) -> int
 
 def rubric_tables(counts: RubricCounts, stage: str) -> tuple[Table, Table]:
     """What the paper prints of its rubrics: sizes, and images a domain."""
-    from snellen.tables.table import Table
+    from snellen.tables.table import RATE, Column, Table, plain
 
     def ratio(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
@@ -341,12 +341,14 @@ def rubric_tables(counts: RubricCounts, stage: str) -> tuple[Table, Table]:
         ("Words a golden caption", ratio(counts.words_mean)),
         ("Median, most", f"{ratio(counts.words_median)}, {counts.words_most:,}"),
     )
-    domains = tuple(
-        (name, f"{n:,}", ratio(counts.an_image(100 * n))) for name, n in counts.domains.items()
-    )
+    domains = tuple((name, n, counts.an_image(n)) for name, n in counts.domains.items())
     return (
-        Table(f"After {stage}", ("Count", "Value"), sizes),
-        Table("Images by domain", ("Domain", "Images", "%"), domains),
+        Table(f"After {stage}", plain("Count", "Value"), sizes),
+        Table(
+            "Images by domain",
+            (Column("Domain"), Column("Images"), Column("Share", RATE)),
+            domains,
+        ),
     )
 
 

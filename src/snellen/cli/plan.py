@@ -15,7 +15,7 @@ RATES = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 @click.command(
     "plan",
-    epilog="Examples: snellen plan mini-reading --difference 0.02; snellen plan runs/pilot runs/old",
+    epilog="Example: snellen plan mini-reading --difference 0.02",
 )
 @click.argument("source", metavar="BENCHMARK_OR_RUN")
 @click.argument("other", metavar="[RUN]", required=False, type=click.Path(exists=True))

@@ -208,7 +208,7 @@ def _tell_broken(plan: Plan) -> None:
 
 def tell(notice: str) -> None:
     """Prints a notice while a run is under way."""
-    from snellen.cli.printing import legible
+    from snellen.tables.screen import legible
 
     click.echo(f"notice: {legible(notice)}", err=True)
 
