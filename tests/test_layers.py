@@ -20,7 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # 1 flows: protocols and builders without I/O
     ("protocols", "builders"),
     # 2 input and output: each file owns one foreign library
-    ("settings", "pictures", "readers", "endpoints", "embedded", "sources", "segment"),
+    ("settings", "files", "pictures", "readers", "endpoints", "embedded", "sources", "segment"),
     # 3 drive: calls, runs, and the files of other tools
     ("engine", "runs", "interchange", "construction"),
     # 4 questions asked of finished runs
@@ -39,7 +39,7 @@ OWNERS = {
     "matplotlib": {"figures"},
     "jinja2": {"report"},
     "pandas": {"runs"},
-    "pyarrow": {"readers", "interchange", "tables"},
+    "pyarrow": {"pictures", "readers", "interchange", "tables"},
     "datasets": {"readers"},
     "modelscope": {"readers"},
     "sacrebleu": {"studies"},

@@ -35,7 +35,8 @@ class Image:
 
     `path` is a file. Without `start` and `end` the whole file is the picture; with them, the bytes
     from `start` to `end` are a JSON string that holds a data URI or bare base64.
-    `digest` is the SHA-256 of those bytes as they lie on disk, in hex. `name` is for people.
+    `row`, from 1, is a row of a Parquet file that holds the picture, as bytes or (with an `end`) as
+    such a text. `digest` is the SHA-256 of those bytes, in hex. `name` is for people.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Image:
     path: str
     start: int = 0
     end: int | None = None
+    row: int | None = None
 
 
 class Message(msgspec.Struct, frozen=True):

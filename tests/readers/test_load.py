@@ -24,7 +24,8 @@ from tests.worlds.benchmark_files import (
     write_lines,
 )
 
-from snellen.errors import DataError, MissingExtraError, UsageError
+from snellen.errors import DataError, ImageError, MissingExtraError, UsageError
+from snellen.pictures.prepare import read
 from snellen.readers import KNOWN, LoadOptions, known, load_benchmark, taxonomy
 from snellen.readers.captionqa import captionqa_order, is_yes_no
 from snellen.records import Probe
@@ -97,18 +98,27 @@ def test_all_file_formats_give_the_same_items(tmp_path: Path) -> None:
     assert [item.id for item in found[2].items] == ["0", "1", "2", "3", "4"]
 
 
-def test_picture_bytes_in_parquet_are_written_once_a_digest(tmp_path: Path) -> None:
-    """Pictures inside Parquet are written to the cache once a digest, and read from there."""
+def test_pictures_inside_parquet_are_read_from_their_rows(tmp_path: Path) -> None:
+    """Pictures inside Parquet are not copied: they are read again from their rows, in any order."""
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
     same = {"bytes": png(), "path": "a.png"}
-    rows = [rubric_row("r0", same), rubric_row("r1", same)]
-    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "test-00000-of-00001.parquet")
+    other = {"bytes": png((0, 99, 0)), "path": None}
+    rows = [rubric_row(f"r{n}", same if n < 20 else other) for n in range(40)]
+    path = tmp_path / "test-00000-of-00001.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=15)
     options = LoadOptions(cache=str(tmp_path / "cache"))
     items = load_benchmark("perception_rubrics", str(tmp_path), options=options).items
-    assert [path.read_bytes() for path in (tmp_path / "cache" / "pictures").iterdir()] == [png()]
-    assert items[0].images[0].path == items[1].images[0].path
+    assert not (tmp_path / "cache").exists()
+    for at in (0, 39, 5, 25, 19, 20, 39):
+        expected = png() if at < 20 else png((0, 99, 0))
+        assert read(items[at].images[0]) == expected
+        assert items[at].images[0].row == at + 1
+    stored = [{"image_id": "x", "image": {"path": None, "bytes": None}}]
+    parquet.write_table(pyarrow.Table.from_pylist(stored), path)
+    with pytest.raises(ImageError, match="another picture"):
+        read(items[39].images[0])
 
 
 def test_a_picture_may_be_named_in_four_ways(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def read_bench_results(path: str | Path) -> tuple[BenchResult, ...]:
     path = Path(path)
     decoder = msgspec.json.Decoder(BenchResult)
     found: dict[str, BenchResult] = {}
-    for row in read_rows(path, spool=path.parent):
+    for row in read_rows(path):
         record = decode_row(row, decoder)
         if record.judge_result not in (0, 1):
             raise row.error(f"expected 0 or 1, found {record.judge_result}", field="judge_result")

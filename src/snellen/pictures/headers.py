@@ -11,12 +11,14 @@ import re
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import groupby
-from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
 import msgspec
 
+from snellen.files import open_regular
+from snellen.pictures import parquet
 from snellen.records import Image
 
 MOST_PIXELS = 100_000_000
@@ -103,23 +105,40 @@ def headers_of(images: Iterable[Image]) -> Iterator[tuple[Image, Header | None]]
 
     The order is that of the files and of the places in them, so that each file is opened once.
     """
-    ordered = sorted(images, key=lambda image: (image.path, image.start))
-    for path, group in groupby(ordered, key=lambda image: image.path):
-        with Path(path).open("rb") as stream:
-            for image in group:
+    ordered = sorted(images, key=lambda image: (image.path, image.row or 0, image.start))
+    for _, group in groupby(ordered, key=lambda image: (image.path, image.row)):
+        several = list(group)
+        if several[0].row is not None:
+            for image in several:
+                with open_stored(image) as stream:
+                    yield image, _header(stream, image)
+            continue
+        with open_stored(several[0]) as stream:
+            for image in several:
                 yield image, _header(stream, image)
 
 
-def is_whole(image: Image) -> bool:
+def is_whole(image: Image, stream: BinaryIO | None = None) -> bool:
     """Whether headers show a JPEG, PNG or WebP that ends where it should and is not too large.
 
-    No is a suspicion, not a verdict: a decoder knows more.
+    `stream` is the file of the picture where that is at hand. No is a suspicion, not a verdict: a
+    decoder knows more.
     """
-    with Path(image.path).open("rb") as stream:
-        header = _header(stream, image)
+    with stream or open_stored(image) as opened:
+        header = _header(opened, image)
     if header is None or header.end is None:
         return False
     return 0 < header.width * header.height <= MOST_PIXELS
+
+
+def open_stored(image: Image) -> BinaryIO:
+    """What a picture lies in: its file, or what a row of a Parquet file holds.
+
+    Raises: OSError when that cannot be read or is no regular file.
+    """
+    if image.row is not None:
+        return BytesIO(parquet.picture(image.path, image.row, image.digest))
+    return open_regular(image.path)
 
 
 def read_header(source: Source) -> Header | None:

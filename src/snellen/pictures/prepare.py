@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from snellen import records
-from snellen.errors import ImageError, SettingsError
+from snellen.errors import DataError, ImageError, SettingsError
+from snellen.files import open_regular
 from snellen.pictures import headers
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def image_from_path(path: str | Path, name: str = "") -> records.Image:
     """
     path = Path(path)
     name = name or path.name
-    with _reading(name), path.open("rb") as file:
+    with _reading(name), open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return records.Image(name=name, digest=digest, path=str(path))
 
@@ -143,8 +144,8 @@ def read(image: records.Image) -> bytes:
 
     Raises: ImageError when the file cannot be read or has changed.
     """
-    with _reading(image.name), Path(image.path).open("rb") as file:
-        end = os.fstat(file.fileno()).st_size if image.end is None else image.end
+    with _reading(image.name), headers.open_stored(image) as file:
+        end = file.seek(0, os.SEEK_END) if image.end is None else image.end
         if end - image.start > MAX_SOURCE_BYTES:
             raise ImageError(f"is larger than {MAX_SOURCE_BYTES:,} bytes", file=image.name)
         file.seek(image.start)
@@ -225,6 +226,10 @@ def _reading(name: str) -> Iterator[None]:
         raise ImageError("the picture file does not exist", file=name) from error
     except IsADirectoryError as error:
         raise ImageError("is a folder, not a picture file", file=name) from error
+    except ImageError:
+        raise
+    except DataError as error:
+        raise ImageError(error.message, file=name, hint=error.hint) from error
     except (OSError, ValueError) as error:
         raise ImageError(f"the picture file cannot be read: {error}", file=name) from error
 

@@ -98,7 +98,7 @@ def _read_images(policy: RowPolicy) -> dict[str, _Picture]:
             for label in groups[field]:
                 policy.check_label(row, field, label, known)
         if was_read(record.image_id) and (policy.fine or policy.collects):
-            slim = replace(row, data=b"")
+            slim = replace(row, data=b"", cells=())
             picture = _Picture(slim, record.image_id, images, groups)
             found.setdefault(str(record.image_id), picture)
     if not found:

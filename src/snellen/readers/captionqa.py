@@ -72,7 +72,7 @@ def read_captionqa(policy: RowPolicy) -> Iterator[Item]:
             policy.claim(row, "id", record.id)
         if name not in pictures:
             images, named_in = _pictures(policy, row, record)
-            picture = _Picture(replace(row, data=b""), record.id, images, named_in)
+            picture = _Picture(replace(row, data=b"", cells=()), record.id, images, named_in)
             if policy.fine:
                 pictures[name] = picture
         else:

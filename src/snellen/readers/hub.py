@@ -6,6 +6,7 @@ pictures that come as text stay in their row. A second load needs no network.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,19 +18,19 @@ from typing import Any
 import msgspec
 
 from snellen.errors import DataError, MissingExtraError
+from snellen.pictures import headers
 from snellen.readers.catalog import Reader
 from snellen.readers.policy import LoadOptions
-from snellen.readers.rows import spool_bytes
 from snellen.schemas import nearest
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A fetched data set: its file, and the revision that it is of ("" when unknown)."""
+    """A fetched data set: its file, the folder of its pictures, and its revision ("": unknown)."""
 
     path: Path
+    pictures: Path
     revision: str
-    split: str
 
 
 def fetch(entry: Reader, options: LoadOptions) -> Fetched:
@@ -57,7 +58,7 @@ def fetch(entry: Reader, options: LoadOptions) -> Fetched:
     if not path.is_file():
         rows = stream(entry, split, revision=revision)
         write_rows(itertools.islice(rows, first), path, pictures=home / "pictures")
-    return Fetched(path, revision, split)
+    return Fetched(path, home / "pictures", revision)
 
 
 def _first_rows(entry: Reader, options: LoadOptions) -> int | None:
@@ -80,7 +81,7 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path, *, pictures: Path)
 
 def _plain(value: Any, folder: Path, *, pictures: Path) -> Any:
     if isinstance(value, bytes):
-        return Path(os.path.relpath(spool_bytes(value, pictures), folder)).as_posix()
+        return Path(os.path.relpath(_spooled(value, pictures), folder)).as_posix()
     if isinstance(value, Mapping):
         if isinstance(value.get("bytes"), bytes):
             return _plain(value["bytes"], folder, pictures=pictures)
@@ -88,6 +89,18 @@ def _plain(value: Any, folder: Path, *, pictures: Path) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one, folder, pictures=pictures) for one in value]
     return value
+
+
+def _spooled(data: bytes, spool: Path) -> str:
+    """The path of a file of the pictures folder that holds these bytes, written at most once."""
+    kind = headers.kind_of(data[:32]) or "img"
+    path = spool / f"{hashlib.sha256(data).hexdigest()}.{kind}"
+    if not path.exists():
+        spool.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_bytes(data)
+        part.replace(path)
+    return str(path)
 
 
 def _hub_revision(entry: Reader, options: LoadOptions, *, home: Path) -> str:

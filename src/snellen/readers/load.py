@@ -55,6 +55,7 @@ class _Found:
     path: Path
     version: str = ""
     revision: str = ""
+    allowed: tuple[Path, ...] = ()
 
 
 def load_benchmark(
@@ -129,7 +130,7 @@ def _find(name: str, data: str | Path | None, options: LoadOptions) -> _Found:
         _refuse_data(name, data)
         folder = Path(reader.folder)
         version = str(read_card(folder).version) if (folder / CARD).is_file() else ""
-        return _Found(reader, folder, version)
+        return _Found(reader, folder, version, allowed=(folder.parent,))
     if data is not None:
         path = Path(data).absolute()
         if not path.exists():
@@ -141,7 +142,7 @@ def _find(name: str, data: str | Path | None, options: LoadOptions) -> _Found:
             hint="name a folder in the documented form with --data PATH",
         )
     fetched = fetch(reader, options)
-    return _Found(reader, fetched.path, revision=fetched.revision)
+    return _Found(reader, fetched.path, revision=fetched.revision, allowed=(fetched.pictures,))
 
 
 def _find_folder(name: str, data: str | Path | None) -> _Found:
@@ -171,7 +172,13 @@ def _find_folder(name: str, data: str | Path | None) -> _Found:
 
 
 def _policy(found: _Found, options: LoadOptions) -> RowPolicy:
-    source = Source(found.path, found.reader.file, is_folder=found.reader.is_folder)
+    outside = (Path(one).expanduser() for one in options.allow_outside)
+    source = Source(
+        found.path,
+        found.reader.file,
+        is_folder=found.reader.is_folder,
+        allowed=(*found.allowed, *outside),
+    )
     return RowPolicy(source, options, is_direct=found.reader.protocol == "direct")
 
 
@@ -229,7 +236,7 @@ def _item_fault(item: Item, benchmark: Benchmark | Reader, seen: set[str]) -> st
 
 def _looks_like(path: Path) -> Reader:
     """The known data set that a file of rows looks like."""
-    row = next(read_rows(path, spool=path.parent))
+    row = next(read_rows(path))
     try:
         fields = msgspec.json.decode(row.data, type=dict[str, msgspec.Raw])
     except NOT_JSON as error:

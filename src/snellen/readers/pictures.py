@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import unicodedata
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,7 +13,8 @@ from urllib.parse import unquote
 import msgspec
 
 from snellen.errors import DataError
-from snellen.readers.rows import Row, embeds_picture
+from snellen.files import is_inside, open_regular
+from snellen.readers.rows import Row, Source, embeds_picture
 from snellen.records import Image
 
 _WINDOWS_ROOT = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
@@ -20,12 +22,10 @@ _NOTHING = msgspec.Raw(b"null")
 
 
 class _Struct(msgspec.Struct):
-    """A picture as `datasets` writes it, or as the Parquet reader left it."""
+    """A picture as `datasets` writes it."""
 
     bytes: msgspec.Raw = _NOTHING
     path: str | None = None
-    spooled: str | None = None
-    text: bool = False
 
 
 _list_decoder = msgspec.json.Decoder(list[msgspec.Raw])
@@ -36,7 +36,8 @@ _text_decoder = msgspec.json.Decoder(str)
 class PictureFinder:
     """Finds the pictures that rows name; each file is hashed once, however often it is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self._files: dict[Path, str] = {}
         self._names: dict[Path, dict[str, str]] = {}
 
@@ -67,6 +68,12 @@ class PictureFinder:
             return self._file(place, _path_text(place, raw)), after
         if head == b"{":
             return self._struct(place, raw, after=after)
+        # Only rows of Parquet files have cells.
+        if head.isdigit() and bytes(raw).isdigit() and int(raw) < len(place.row.cells):
+            cell = place.row.cells[int(raw)]
+            end = len(cell.data) if cell.is_text else None
+            path, number = str(place.row.file), place.row.number
+            return Image(place.name, cell.digest, path, 0, end, row=number), after
         raise place.error("a picture must be a path, a data URI or a {bytes, path} object")
 
     def _struct(self, place: _Place, raw: msgspec.Raw, *, after: int) -> tuple[Image, int]:
@@ -74,9 +81,6 @@ class PictureFinder:
             value = _struct_decoder.decode(raw)
         except msgspec.DecodeError as error:
             raise place.error("is no {bytes, path} object") from error
-        # Only a row that was made here can point into the spool folder.
-        if value.spooled and place.row.start is None:
-            return self._spooled(place, Path(value.spooled), text=value.text), after
         if bytes(memoryview(value.bytes)[:1]) == b'"':
             return self._embedded(place, value.bytes, after=after)
         if value.path:
@@ -85,7 +89,7 @@ class PictureFinder:
 
     def _embedded(self, place: _Place, raw: msgspec.Raw, *, after: int) -> tuple[Image, int]:
         row = place.row
-        assert row.start is not None, "texts of pictures in Parquet are spooled"
+        assert row.start is not None, "texts of pictures in Parquet are cells"
         size = memoryview(raw).nbytes
         at = _locate(row.data, raw, after=after)
         start = row.start + at
@@ -93,11 +97,6 @@ class PictureFinder:
             place.name, hashlib.sha256(raw).hexdigest(), str(row.file), start, start + size
         )
         return image, at + size
-
-    def _spooled(self, place: _Place, path: Path, *, text: bool) -> Image:
-        # The name of a spooled file is the digest of what it holds.
-        end = path.stat().st_size if text else None
-        return Image(place.name, path.stem, str(path), 0, end)
 
     def _file(self, place: _Place, name: str) -> Image:
         path = self._path(place, name)
@@ -121,14 +120,21 @@ class PictureFinder:
                 f"{name!r} is a web address, and pictures are read from disk only",
                 hint="download it and name the file",
             )
-        if _WINDOWS_ROOT.match(name) or name.startswith("/"):
-            raise place.error(f"{name!r} is an absolute path", hint=hint)
         path = place.row.file.parent / name
+        is_absolute = _WINDOWS_ROOT.match(name) or name.startswith("/")
         try:
-            if path.is_file():
+            if is_absolute and not is_inside(Path(name), self._source.allowed):
+                raise place.error(f"{_short(name)} is an absolute path", hint=hint)
+            if not self._source.may_read(path):
+                hint = "copy it into the folder, or name a folder that may be read: --allow-outside"
+                raise place.error(f"{_short(name)} leads out of the folder", hint=hint)
+            mode = path.stat().st_mode
+            if stat.S_ISREG(mode):
                 return path
-            why = "is a folder" if path.is_dir() else "does not exist"
-        except OSError as error:
+            why = "is a folder" if stat.S_ISDIR(mode) else "is no regular file"
+        except FileNotFoundError:
+            why = "does not exist"
+        except (OSError, ValueError) as error:
             raise place.error(_unreadable(name, error)) from error
         near = self._near_miss(place.row.file.parent, name)
         hint = f"did you mean {near}?" if near else hint if "\\" in name else ""
@@ -206,10 +212,11 @@ def _short(name: str) -> str:
     return repr(name) if len(name) <= 200 else f"{name[:200]!r}..."
 
 
-def _unreadable(name: str, error: OSError) -> str:
-    return f"the picture {_short(name)} cannot be read: {error.strerror}"
+def _unreadable(name: str, error: OSError | ValueError) -> str:
+    why = getattr(error, "strerror", None) or error
+    return f"the picture {_short(name)} cannot be read: {why}"
 
 
 def _digest_of_file(path: Path) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from io import BytesIO
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -51,8 +51,8 @@ class LoadOptions:
     (that many items, drawn with `seed` in proportion to the capabilities), then `limit` (the first
     items of what is left). `on_bad_row` `skip` leaves bad rows out and lists them; `collect` notes
     all that is wrong with each, which takes longer. `split` and `revision` are for public data sets
-    that are fetched from `source`; `cache` is the folder that keeps them, and the pictures that
-    are found inside Parquet files.
+    that are fetched from `source`; `cache` is the folder that keeps them. `allow_outside` are
+    folders outside the benchmark's own whose files it may name.
     """
 
     limit: int | None = None
@@ -65,6 +65,7 @@ class LoadOptions:
     revision: str = ""
     source: Literal["hub", "modelscope"] = "hub"
     cache: str = "~/.cache/snellen"
+    allow_outside: tuple[str, ...] = ()
 
 
 class RowPolicy:
@@ -84,7 +85,7 @@ class RowPolicy:
         """Nothing was noted about the present row."""
         self._source = source
         self._is_direct = is_direct
-        self._finder = PictureFinder()
+        self._finder = PictureFinder(source)
         self._ids: dict[tuple[str, str], Row] = {}
         self._labels: dict[str, None] = {}
         self._admitted: Counter[str] = Counter()
@@ -132,10 +133,9 @@ class RowPolicy:
         Raises: DataError for a bad row or file, unless these are noted.
         """
         decoder = msgspec.json.Decoder(schema)
-        spool = Path(self.options.cache).expanduser() / "pictures"
         try:
             files = self._source.files(stem, split=self.options.split)
-            for row in chain.from_iterable(read_rows(path, spool=spool) for path in files):
+            for row in chain.from_iterable(read_rows(path) for path in files):
                 self.fine = True
                 record = self._record(row, schema, decoder)
                 if record is None or not was_read(getattr(record, schema.__struct_fields__[0])):
@@ -168,7 +168,7 @@ class RowPolicy:
         """Takes an id for a row, and notes when another row has it."""
         if not was_read(value):
             return
-        slim = replace(row, data=b"")
+        slim = replace(row, data=b"", cells=())
         before = self._ids.setdefault((field, str(value)), slim)
         if before is not slim:
             message = (
@@ -214,7 +214,8 @@ class RowPolicy:
         if self.collects:
             return
         for image in images:
-            if headers.is_whole(image):
+            held = next((one for one in row.cells if one.digest == image.digest), None)
+            if headers.is_whole(image, BytesIO(held.data) if held else None):
                 continue
             try:
                 _decoded_size(row, image, field)

@@ -120,7 +120,7 @@ def _from_lines(path: Path) -> ReplyFile:
     replies: dict[str, str] = {}
     rows: dict[str, int] = {}
     notices: list[str] = []
-    for row in read_rows(path, spool=path.parent):
+    for row in read_rows(path):
         if not row.ended and _is_torn(row):
             notices.append(f"{broken(row).message}; it was dropped")
             break

@@ -6,7 +6,6 @@ and never held. Errors name file and row, say what was found and what was expect
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
 import re
@@ -18,8 +17,9 @@ from typing import Any, BinaryIO, TypeVar, get_type_hints
 
 import msgspec
 
-from snellen.errors import DataError, MissingExtraError
-from snellen.pictures import headers
+from snellen.errors import DataError
+from snellen.files import is_inside
+from snellen.pictures import headers, parquet
 
 T = TypeVar("T")
 
@@ -27,8 +27,6 @@ BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 CARD = "benchmark.json"
 SUFFIXES = (".jsonl", ".parquet", ".json", ".ndjson")
-PARQUET_BATCH = 16
-PICTURE_FIELDS = frozenset({"image", "images"})
 _BETWEEN = frozenset(b" \t\r\n,")
 # Longer strings than this are pictures written as text, not paths (the usual limit of a path).
 LONGEST_PATH = 4096
@@ -57,7 +55,8 @@ _MISSING = re.compile(r"missing required field `([^`]+)`(?: - at `\$([^`]*)`)?")
 class Row:
     """One row as JSON text. `number` counts from 1: lines of a text file, else rows.
 
-    `start` is the offset of `data` in the file, None where the text was made from a Parquet row.
+    `start` is the offset of `data` in the file, None where the text was made from a Parquet row;
+    its pictures are `cells`, and numbers of these stand in their places.
     `ended` is False for a last line without its line end.
     """
 
@@ -66,14 +65,15 @@ class Row:
     data: bytes
     start: int | None = 0
     ended: bool = True
+    cells: tuple[parquet.Cell, ...] = ()
 
     def error(self, message: str, *, field: str = "", hint: str = "") -> DataError:
         """The error that says something about this row."""
         return DataError(message, file=self.file.name, row=self.number, field=field, hint=hint)
 
 
-def read_rows(path: Path, *, spool: Path) -> Iterator[Row]:
-    """The rows of a file, by its suffix; pictures inside Parquet are written to `spool`.
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file, by its suffix.
 
     Raises: DataError for a missing, empty or unknown file.
     """
@@ -83,7 +83,7 @@ def read_rows(path: Path, *, spool: Path) -> Iterator[Row]:
         raise DataError("the file is empty", file=path, hint="one JSON object a line is expected")
     readers = {".jsonl": _read_lines, ".ndjson": _read_lines, ".json": _read_json}
     if path.suffix == ".parquet":
-        return _read_parquet(path, spool)
+        return _read_parquet(path)
     if path.suffix not in readers:
         raise DataError(
             f"files of type {path.suffix or 'nothing'} are not read",
@@ -169,63 +169,42 @@ def _offsets(array: memoryview, found: list[msgspec.Raw]) -> list[int]:
     return starts
 
 
-def _read_parquet(path: Path, spool: Path) -> Iterator[Row]:
-    for number, value in enumerate(_parquet_values(path), 1):
-        row = {
-            key: spooled(one, spool) if key in PICTURE_FIELDS else _readable(one)
-            for key, one in value.items()
-        }
-        yield Row(path, number, msgspec.json.encode(row), None)
-
-
-def _parquet_values(path: Path) -> Iterator[dict[str, Any]]:
+def _read_parquet(path: Path) -> Iterator[Row]:
     try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("pyarrow, which reads Parquet files,", "parquet") from error
-    try:
-        with parquet.ParquetFile(path) as table:
-            if not table.metadata.num_rows and not _SHARD.search(path.name):
-                raise DataError("the file has no rows", file=path)
-            for batch in table.iter_batches(batch_size=PARQUET_BATCH):
-                yield from batch.to_pylist()
-    # A damaged page is an OSError to pyarrow, and a text that is not UTF-8 is found out late.
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).partition("\n")[0]
-        hint = _foreign_hint(path)
-        raise DataError(
-            f"is no Parquet file that can be read: {reason}", file=path, hint=hint
-        ) from error
+        if not parquet.n_rows(path) and not _SHARD.search(path.name):
+            raise DataError("the file has no rows", file=path)
+        for number, value in enumerate(parquet.rows(path), 1):
+            cells: list[parquet.Cell] = []
+            row = {
+                key: _numbered(one, cells) if key in parquet.PICTURE_FIELDS else _readable(one)
+                for key, one in value.items()
+            }
+            yield Row(path, number, msgspec.json.encode(row), None, cells=tuple(cells))
+    except DataError as error:
+        if error.hint or "no Parquet file" not in error.message:
+            raise
+        with path.open("rb") as stream:
+            error.hint = headers.describe_foreign(stream.read(512))[1]
+        raise
 
 
-def _foreign_hint(path: Path) -> str:
-    with path.open("rb") as stream:
-        return headers.describe_foreign(stream.read(512))[1]
+def _numbered(value: Any, cells: list[parquet.Cell]) -> Any:
+    """The value of a picture field with a number, from 0 on, in place of each picture.
 
-
-def spooled(value: Any, spool: Path) -> Any:
-    """The value of a picture field with each picture inside it in a file of the spool folder.
-
-    A picture becomes `{"spooled": file, "text": whether the file holds a JSON string}`; a path
-    stays.
+    A path stays, and so does a number of the file's own: it names no picture.
     """
-    if isinstance(value, dict):
-        held = value.get("bytes")
-        if isinstance(held, str) and held:
-            return _spooled_text(msgspec.json.encode(held), spool)
-        return value if held is None else spooled(held, spool)
     if isinstance(value, list):
-        return [spooled(one, spool) for one in value]
-    if isinstance(value, bytes):
-        return {"spooled": spool_bytes(value, spool), "text": False}
-    if isinstance(value, str) and embeds_picture(text := msgspec.json.encode(value)):
-        return _spooled_text(text, spool)
-    return value
-
-
-def _spooled_text(text: bytes, spool: Path) -> dict[str, Any]:
-    return {"spooled": _store(text, spool, suffix=".uri"), "text": True}
+        return [_numbered(one, cells) for one in value]
+    if isinstance(value, dict):
+        found = parquet.cells_of(value)
+        if not value.get("bytes") or not found:
+            return {"path": _readable(value.get("path"))}
+    else:
+        found = parquet.cells_of(value)
+        if not found or (found[0].is_text and not embeds_picture(found[0].data)):
+            return _readable(value)
+    cells += found[:1]
+    return len(cells) - 1
 
 
 def embeds_picture(text: bytes | msgspec.Raw) -> bool:
@@ -256,29 +235,6 @@ def _readable(value: Any) -> Any:
         return value.decode()
     except UnicodeDecodeError:
         return {"n_bytes": len(value)}
-
-
-def spool_bytes(data: bytes, spool: Path) -> str:
-    """The path of a file of the spool folder that holds these bytes, written at most once."""
-    return _store(data, spool, suffix=_suffix_of(data))
-
-
-def _store(data: bytes, spool: Path, *, suffix: str) -> str:
-    path = spool / (hashlib.sha256(data).hexdigest() + suffix)
-    if not path.exists():
-        spool.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_bytes(data)
-        part.replace(path)
-    return str(path)
-
-
-def _suffix_of(data: bytes) -> str:
-    heads = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"GIF8": ".gif", b"BM": ".bmp"}
-    for head, suffix in heads.items():
-        if data.startswith(head):
-            return suffix
-    return ".webp" if data[8:12] == b"WEBP" else ".img"
 
 
 def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
@@ -424,12 +380,30 @@ class Source:
 
     A folder may be one of ours (a card and files of fixed names), a copy of the published one,
     whose file is called `published`, or hold a single file of rows. `is_folder` means that the
-    benchmark is always a folder, of several files.
+    benchmark is always a folder, of several files. `allowed` are folders outside it that may be
+    read.
     """
 
     path: Path
     published: str = ""
     is_folder: bool = False
+    allowed: tuple[Path, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the files of the benchmark lie in."""
+        return self.path if self.is_folder or self.path.is_dir() else self.path.parent
+
+    def may_read(self, path: Path) -> bool:
+        """Whether a file lies in the folder, or in one that is allowed, all links followed.
+
+        A snapshot of a hub's cache is made of links to the `blobs` beside it.
+        """
+        folders = [self.folder, *self.allowed]
+        cache = self.folder.resolve().parents
+        if len(cache) > 1 and cache[0].name == "snapshots":
+            folders += [one for one in (cache[1] / "blobs",) if not one.is_symlink()]
+        return is_inside(path, folders)
 
     def has(self, stem: str) -> bool:
         """Whether the source holds a file of that name."""
@@ -438,15 +412,27 @@ class Source:
     def files(self, stem: str, *, split: str = "") -> tuple[Path, ...]:
         """The files with the rows called `stem`, or of a split of the published data set.
 
-        Raises: DataError when there is none, or no telling which.
+        Raises: DataError when there is none, no telling which, or one leads out of the folder.
         """
         path = self.path
-        if self.is_folder or (path / CARD).is_file():
-            return find_files(path, stem)
-        if path.is_file():
+        if path.is_file() and not self.is_folder:
             return (path,)
         if not path.exists():
             raise DataError("there is no such file or folder", file=path)
+        found = self._found(stem, split)
+        for one in found:
+            if not self.may_read(one):
+                raise DataError(
+                    f"{one.name} leads to {one.resolve()}, out of the folder",
+                    file=path,
+                    hint=f"--allow-outside {one.resolve().parent} lets it be read",
+                )
+        return found
+
+    def _found(self, stem: str, split: str) -> tuple[Path, ...]:
+        path = self.path
+        if self.is_folder or (path / CARD).is_file():
+            return find_files(path, stem)
         names = [name for name in (split or self.published, stem) if name]
         for folder in (path, path / "data"):
             for name in names:
