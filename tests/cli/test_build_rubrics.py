@@ -28,10 +28,15 @@ def test_stages_are_listed_in_their_order() -> None:
 def test_statistics_print_what_the_paper_prints(tmp_path: Path) -> None:
     """Words a caption, statements an image and domains, of the folder and of the benchmark."""
     out = tmp_path / "out"
-    construct(some_pictures(tmp_path / "in", "coffee.jpg"), out)
+    construct(some_pictures(tmp_path / "in", "coffee.jpg", "flower.jpg"), out)
     shown = typed("statistics", str(out)).stdout
-    for words in ("Must-Right an image", "Words a golden caption", "Natural Scene", "no_unanimity"):
-        assert (words in shown) == (words != "no_unanimity")
+    for words in ("Must-Right an image", "Words a golden caption", "Natural Scene", "At 12"):
+        assert words in shown
+    assert "Discarded for want of unanimity" in shown
+    assert "complexity, kept minus all: -1.000" in shown
+    whole = json.loads(typed("statistics", str(out), "--json").stdout)
+    assert whole["discards"]["whole"] == {"pictures": 2, "discarded": 1}
+    assert whole["thresholds"][0]["would_keep"]["18"] == 1
     counts = json.loads(typed("statistics", str(out / "benchmark"), "--json").stdout)["counts"]
     assert (counts["images"], counts["must_right"], counts["easy_wrong"]) == (1, 2, 3)
     refused = typed("statistics", str(out), "--figures", str(tmp_path / "figures"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from snellen.errors import INTERRUPTED
 if TYPE_CHECKING:
     from snellen.builders.counts import DataCounts
     from snellen.builders.rubrics.counts import RubricCounts
+    from snellen.builders.rubrics.curating import DomainThreshold
+    from snellen.builders.rubrics.discards import DiscardReport
     from snellen.builders.taxonomy import Coverage
     from snellen.construction.build import BuildRequest, Built
     from snellen.construction.files import StageRecord
@@ -304,17 +307,22 @@ def rubric_statistics(folder: str, figures: str | None, *, as_json: bool) -> int
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.files import read_funnel
     from snellen.construction.pipelines import PIPELINES
-    from snellen.construction.rubrics.statistics import rubric_counts
+    from snellen.construction.rubrics.statistics import discards_of, rubric_counts, thresholds_of
     from snellen.errors import UsageError
 
     if figures is not None:
         raise UsageError("figures are drawn of regions only", hint="leave --figures out")
     counts, stage = rubric_counts(folder, PIPELINES["rubrics"])
+    thresholds, discards = thresholds_of(folder), discards_of(folder)
     if as_json:
-        print_json({"counts": counts})
+        print_json({"counts": counts, "thresholds": thresholds, "discards": discards})
         return 0
     for table in rubric_tables(counts, stage):
         print_table(table)
+    if thresholds:
+        print_table(threshold_table(thresholds))
+    if discards is not None:
+        print_table(discard_table(discards))
     if funnel := tuple(read_funnel(Path(folder))):
         print_table(funnel_table(funnel))
     return 0
@@ -349,6 +357,50 @@ def rubric_tables(counts: RubricCounts, stage: str) -> tuple[Table, Table]:
             (Column("Domain"), Column("Images"), Column("Share", RATE)),
             domains,
         ),
+    )
+
+
+def threshold_table(thresholds: Sequence[DomainThreshold]) -> Table:
+    """The threshold of each domain, and how many pictures each other one would keep."""
+    from snellen.tables.table import Table
+
+    shown = range(8, 20, 2)
+    columns = ("Domain", "Pictures", "Threshold", "Kept", *(f"At {least}" for least in shown))
+    rows = tuple(
+        (
+            one.domain,
+            f"{one.pictures:,}",
+            str(one.threshold),
+            f"{one.kept:,}",
+            *(f"{one.would_keep[least]:,}" for least in shown),
+        )
+        for one in thresholds
+    )
+    return Table("Thresholds of complexity + informativeness", columns, rows)
+
+
+def discard_table(report: DiscardReport) -> Table:
+    """The pictures on which authors were divided, and how the others differ from all."""
+    from snellen.tables.table import Table
+
+    groups = {
+        "all": report.whole,
+        **report.domains,
+        **{f"{band} complexity": group for band, group in report.complexity.items()},
+    }
+    rows = tuple(
+        (name, f"{group.pictures:,}", f"{group.discarded:,}", f"{100 * group.share:.1f}")
+        for name, group in groups.items()
+    )
+    figures = (
+        ("complexity, kept minus all", report.complexity_difference),
+        ("informativeness, kept minus all", report.informativeness_difference),
+        ("share of pictures that would have to change domain", report.mix_distance),
+        ("p of a random discard", report.chance),
+    )
+    notes = tuple(f"{name}: {value:.3f}" for name, value in figures if value is not None)
+    return Table(
+        "Discarded for want of unanimity", ("Pictures", "In", "Discarded", "%"), rows, notes
     )
 
 

@@ -26,16 +26,18 @@ from snellen.builders.steps import Made, Rejected, Unit, asked_again, is_failed,
 from snellen.construction.files import write_json, write_lines
 from snellen.construction.picture_stages import PICTURE_TOKENS, Offer, offered, opened_offer
 from snellen.construction.review import Reviewed, review_rows, state
+from snellen.construction.rubrics.statistics import DISCARDS, THRESHOLDS
 from snellen.construction.stages import Context, Expected, Seat, Stage
 from snellen.errors import UsageError
 from snellen.flows import Flow, ask_until
 from snellen.keys import digest_of
+from snellen.pictures.quality import fingerprint
 from snellen.readers.replies import load_replies
 from snellen.records import Message, Request
 from snellen.templates import bundled
 
 POOL_PROMPT = "describe_rubric"
-PEER_REVIEW, DISCARDS, THRESHOLDS = "peer_review.jsonl", "discards.json", "thresholds.json"
+PEER_REVIEW = "peer_review.jsonl"
 
 
 def _offers(context: Context) -> Iterator[Unit]:
@@ -70,8 +72,6 @@ def _score(context: Context, offer: Offer) -> Flow[Made]:
     lost = sorted((one for one in answers if one.value is None), key=lambda one: not is_failed(one))
     if lost:
         return undone(lost[0], offer.id, made_from=(offer.candidate.name,))
-    from snellen.pictures.quality import fingerprint
-
     scores = answers[0].value
     row = ScoredRow(
         id=offer.id,
@@ -98,7 +98,7 @@ def _curate(context: Context, parts: Sequence[Made]) -> Made:
     thresholds = curating.thresholds_for(single, options)
     write_json(context.folder / THRESHOLDS, thresholds)
     left = curating.above(single, thresholds)
-    counts = {**made.counts, **{f"threshold, {t.domain}": t.threshold for t in thresholds}}
+    counts = {**made.counts, **{f"threshold of {t.domain}": t.threshold for t in thresholds}}
     return Made(left.rows, (*made.rejected, *copies, *left.rejected), counts=counts)
 
 
@@ -190,9 +190,12 @@ def _golden(context: Context, parts: Sequence[Made]) -> Made:
     how: Reviewed[GoldenRow] = Reviewed("caption", _caption_task, _shortened)
     left = review_rows(context, rows, how)
     counts = dict(made.counts)
-    for name, group in {**report.domains, **report.complexity}.items():
+    for name, group in report.domains.items():
         if group.discarded:
-            counts[f"discarded, {name}"] = group.discarded
+            counts[f"discarded of {name}"] = group.discarded
+    for band, group in report.complexity.items():
+        if group.discarded:
+            counts[f"discarded of {band} complexity"] = group.discarded
     for number in range(1, context.of(GoldenOptions).rounds + 1):
         counts[f"agreed in round {number}"] = sum(row.round == number for row in rows)
     counts |= {f"captions {name}": n for name, n in left.counts.items() if n}

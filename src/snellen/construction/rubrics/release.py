@@ -13,7 +13,6 @@ from snellen.builders.options import ExportOptions
 from snellen.builders.reviewing import Task
 from snellen.builders.rubrics.checks import fault_of, gated
 from snellen.builders.rubrics.counts import RubricCounts
-from snellen.builders.rubrics.discards import DiscardReport
 from snellen.builders.rubrics.options import GoldenOptions, PoolOptions, RubricsOptions
 from snellen.builders.rubrics.rows import EASY_WRONG, MUST_RIGHT, GoldenRow, RubricRow
 from snellen.builders.steps import Made, Unit
@@ -21,9 +20,8 @@ from snellen.construction.export import BENCHMARK
 from snellen.construction.files import read_record, write_json, write_lines
 from snellen.construction.release_stages import ExportedRow
 from snellen.construction.review import Reviewed, review_rows
-from snellen.construction.rubrics.picture_stages import DISCARDS
 from snellen.construction.rubrics.rubric_stages import golden_rows
-from snellen.construction.rubrics.statistics import counts_of
+from snellen.construction.rubrics.statistics import counts_of, discards_of
 from snellen.construction.stages import Context, Stage
 from snellen.errors import DataError, UsageError
 from snellen.keys import digest_of
@@ -226,8 +224,9 @@ The pictures keep the licences of their source: {context.of(ExportOptions).licen
 
 def _discarded(context: Context) -> str:
     """What the card says about the pictures on which authors did not agree."""
-    path = context.folder / DISCARDS
-    report = msgspec.json.decode(path.read_bytes(), type=DiscardReport)
+    report = discards_of(context.folder)
+    if report is None:
+        return ""
     lines = [f"{report.whole.discarded} of {report.whole.pictures} pictures were discarded."]
     if report.complexity_difference is not None:
         lines.append(f"Kept minus all: complexity {report.complexity_difference:+.2f}, "

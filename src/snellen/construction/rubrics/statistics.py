@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from snellen.builders.rubrics.counts import Described, RubricCounts, count_rubrics, words_in
+from snellen.builders.rubrics.curating import DomainThreshold
+from snellen.builders.rubrics.discards import DiscardReport
 from snellen.builders.rubrics.rows import EASY_WRONG, MUST_RIGHT, GoldenRow, RubricRow
 from snellen.construction.export import BENCHMARK
 from snellen.construction.files import read_record, stage_file
@@ -15,6 +20,8 @@ from snellen.engine.journal import read_rows
 from snellen.errors import DataError
 from snellen.readers import load_benchmark
 
+T = TypeVar("T")
+THRESHOLDS, DISCARDS = "thresholds.json", "discards.json"
 # The stages after which statements are there, the latest first.
 WITH_RUBRICS = ("review", "trial", "ground", "propose")
 
@@ -60,6 +67,20 @@ def rubric_counts(path: str | Path, pipeline: Pipeline) -> tuple[RubricCounts, s
         if file.exists():
             return counts_of(pictures, list(read_rows(file, RubricRow))), name
     raise DataError("no stage has written statements yet", file=folder, hint="go on building first")
+
+
+def discards_of(path: str | Path) -> DiscardReport | None:
+    """The pictures on which authors were divided; None before `golden`, and for a benchmark."""
+    return _report(Path(path) / DISCARDS, DiscardReport)
+
+
+def thresholds_of(path: str | Path) -> list[DomainThreshold]:
+    """The threshold of each domain; none before `curate`, and for a benchmark."""
+    return _report(Path(path) / THRESHOLDS, list[DomainThreshold]) or []
+
+
+def _report(path: Path, kind: type[T]) -> T | None:
+    return msgspec.json.decode(path.read_bytes(), type=kind) if path.exists() else None
 
 
 def _of_benchmark(folder: Path) -> RubricCounts:
