@@ -240,6 +240,9 @@ def test_roles_and_sizes_are_checked_before_any_call(tmp_path: Path) -> None:
         construct(source, tmp_path / "out", players=counted.players)
     with pytest.raises(UsageError, match=r"4 models .* size is 8"):
         construct(source, tmp_path / "out", config=config(pool=PoolOptions()))
+    twins = PoolOptions(size=6, runs=("runs/a", "old/a"))
+    with pytest.raises(UsageError, match="two predictors of the pool are called a"):
+        construct(source, tmp_path / "out", config=config(pool=twins))
     with pytest.raises(UsageError, match="parquet is for benchmarks of regions"):
         construct(source, tmp_path / "out", config=config(export=ExportOptions(parquet=True)))
     assert counted.calls == {}

@@ -12,7 +12,7 @@ from snellen.builders.likeness import without_copies
 from snellen.builders.reviewing import Task
 from snellen.builders.rows import Shot
 from snellen.builders.rubrics import curating, golden
-from snellen.builders.rubrics.discards import discard_report
+from snellen.builders.rubrics.discards import DiscardReport, discard_report
 from snellen.builders.rubrics.golden import LEAST_AUTHORS, Circle
 from snellen.builders.rubrics.options import (
     BY_FOLDER,
@@ -153,53 +153,56 @@ def _golden(context: Context, parts: Sequence[Made]) -> Made:
     reviews: tuple[PeerReview, ...] = made.rows
     write_lines(context.folder / PEER_REVIEW, reviews)
     scored = {row.id: row for row in context.rows("curate", ScoredRow)}
-    rows, gone = [], list(made.rejected)
-    for one in reviews:
-        last = one.rounds[-1]
-        if one.agreed is None:
-            firsts = [[one.authors[k] for k in each.firsts] for each in one.rounds]
-            gone.append(
-                Rejected(
-                    id=one.id,
-                    made_from=one.made_from,
-                    reason="no_unanimity",
-                    detail={"domain": scored[one.id].domain, "first_choices": firsts},
-                )
-            )
-            continue
-        picture = scored[one.id]
-        rows.append(
-            GoldenRow(
-                id=one.id,
-                made_from=one.made_from,
-                name=picture.name,
-                file=picture.file,
-                domain=picture.domain,
-                complexity=picture.complexity,
-                informativeness=picture.informativeness,
-                caption=last.candidates[one.agreed],
-                author=one.authors[one.agreed],
-                authors=one.authors,
-                round=len(one.rounds),
-            )
+    divided = tuple(
+        Rejected(
+            id=one.id,
+            made_from=one.made_from,
+            reason="no_unanimity",
+            detail={
+                "domain": scored[one.id].domain,
+                "first_choices": [[one.authors[k] for k in each.firsts] for each in one.rounds],
+            },
         )
-    divided = {one.id for one in reviews if one.agreed is None}
+        for one in reviews
+        if one.agreed is None
+    )
+    rows = [
+        golden_row(scored[one.id], one, one.agreed) for one in reviews if one.agreed is not None
+    ]
     pictures = [scored[one.id] for one in reviews]
-    report = discard_report(pictures, divided, seed=context.seed)
+    report = discard_report(pictures, {one.id for one in divided}, seed=context.seed)
     write_json(context.folder / DISCARDS, report)
     how: Reviewed[GoldenRow] = Reviewed("caption", _caption_task, _shortened)
     left = review_rows(context, rows, how)
-    counts = dict(made.counts)
-    for name, group in report.domains.items():
-        if group.discarded:
-            counts[f"discarded of {name}"] = group.discarded
-    for band, group in report.complexity.items():
-        if group.discarded:
-            counts[f"discarded of {band} complexity"] = group.discarded
+    counts = {**made.counts, **_discarded(report)}
     for number in range(1, context.of(GoldenOptions).rounds + 1):
         counts[f"agreed in round {number}"] = sum(row.round == number for row in rows)
     counts |= {f"captions {name}": n for name, n in left.counts.items() if n}
-    return Made(left.rows, (*gone, *left.rejected), counts=counts)
+    return Made(left.rows, (*made.rejected, *divided, *left.rejected), counts=counts)
+
+
+def golden_row(picture: ScoredRow, review: PeerReview, agreed: int) -> GoldenRow:
+    """A picture with the candidate of the last round that all jurors put first."""
+    return GoldenRow(
+        id=picture.id,
+        made_from=(picture.id,),
+        name=picture.name,
+        file=picture.file,
+        domain=picture.domain,
+        complexity=picture.complexity,
+        informativeness=picture.informativeness,
+        caption=review.rounds[-1].candidates[agreed],
+        author=review.authors[agreed],
+        authors=review.authors,
+        round=len(review.rounds),
+    )
+
+
+def _discarded(report: DiscardReport) -> dict[str, int]:
+    """How many pictures of each domain and band of complexity were discarded, as counts."""
+    bands = {f"{band} complexity": group for band, group in report.complexity.items()}
+    groups = {**report.domains, **bands}
+    return {f"discarded of {name}": g.discarded for name, g in groups.items() if g.discarded}
 
 
 def _caption_task(row: GoldenRow) -> Task:
@@ -244,7 +247,13 @@ def _pool_roles(context: Context) -> tuple[str, ...]:
     """The pool's role, unless runs make the whole pool; the sizes must agree."""
     options = context.of(PoolOptions)
     seats = context.seats.get("pool", ())
-    n = len(seats) + len(options.runs)
+    names = [*(seat.label for seat in seats), *map(_model_of, options.runs)]
+    n = len(names)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(
+            f"two predictors of the pool are called {twice[0]}",
+            hint="rename the run's folder or file: statements name the models that err",
+        )
     if n and n != options.size:
         raise UsageError(
             f"the pool has {n} models (roles and runs), and [pool] size is {options.size}",
@@ -300,8 +309,7 @@ def _pool(context: Context, parts: Sequence[Made]) -> Made:
 def _from_runs(context: Context) -> Iterator[Prediction]:
     """Predictions that exist: of runs, under the ids of this build or the names of the pictures."""
     for place in context.of(PoolOptions).runs:
-        path = Path(place)
-        model = path.stem
+        path, model = Path(place), _model_of(place)
         replies = load_replies(path / "replies.jsonl" if path.is_dir() else path)
         for row in context.rows("golden", GoldenRow):
             names = (row.id, row.name, Path(row.name).name, Path(row.name).stem)
@@ -314,6 +322,12 @@ def _from_runs(context: Context) -> Iterator[Prediction]:
                     model=model,
                     text=text,
                 )
+
+
+def _model_of(run: str) -> str:
+    """The name that a run's predictions go by: that of its folder, or of its file."""
+    path = Path(run)
+    return path.stem if path.suffix in (".json", ".jsonl") else path.name
 
 
 def _expected_predictions(context: Context) -> Expected:
