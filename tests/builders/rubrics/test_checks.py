@@ -21,7 +21,7 @@ def row(number: int, kind: RubricKind, text: str) -> RubricRow:
     "text",
     ["identify the cup as red.", "not mention a dog", "state that there are between 3 and 5 cups.",
      'quote the sign as "Bed and Breakfast".', "describe the zebra as black and white.",
-     "NOT claim that the lamp is on."],
+     "NOT claim that the lamp is on.", "state that the roof is orange or yellow."],
 )  # fmt: skip
 def test_a_single_fact_in_form_passes(text: str) -> None:
     """Ranges, names in quotation marks and pairs of colours are one fact."""

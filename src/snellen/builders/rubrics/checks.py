@@ -18,8 +18,10 @@ SHORTEST = 2
 _FORM = re.compile(r"The response must (?P<no>not )?(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|(?<!\w)'[^']*'(?!\w)|`[^`]*`|「[^」]*」")
 _SEVERAL = re.compile(
-    r";|[.!?]\s+\S|\b(?:and|as well as|but|or|nor|while|whereas|plus|along with)\b", re.IGNORECASE
+    r";|[.!?]\s+\S|\b(?:and|as well as|but|while|whereas|plus|along with)\b", re.IGNORECASE
 )
+# A demand for one thing or another leaves room for one fact; a ban of two is two bans.
+_EITHER = re.compile(r"\bn?or\b", re.IGNORECASE)
 # Pairs that are one fact: a range, two colours of one thing, a numeral.
 _PAIR = re.compile(
     r"\bbetween\b[^,;.]{1,60}?\band\b|\b(?:black|white|red|green|blue|yellow|orange|purple|pink"
@@ -98,7 +100,8 @@ def fault_of(text: str, *, max_words: int) -> str | None:
     if not SHORTEST <= len(form["rest"].split()) <= max_words:
         return "length"
     plain = _PAIR.sub(" ", _QUOTED.sub(" Q ", form["rest"]))
-    return "not_atomic" if _SEVERAL.search(plain.rstrip(" .!")) else None
+    several = _SEVERAL.search(plain.rstrip(" .!")) or (form["no"] and _EITHER.search(plain))
+    return "not_atomic" if several else None
 
 
 def clash(one: Said, other: Said) -> str | None:
