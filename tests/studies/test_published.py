@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from click.testing import CliRunner
+from tests.worlds.compared_runs import bundled, varied
+
+from snellen.cli import cli
 from snellen.errors import UsageError
 from snellen.studies.published import published_checks
+from snellen.tables.studies import published_table
+from snellen.tables.writers import to_markdown
 
 
 def test_the_identities_of_the_formulas_hold_in_the_published_tables() -> None:
@@ -29,3 +36,22 @@ def test_a_benchmark_without_published_scores_is_refused() -> None:
     with pytest.raises(UsageError, match="mini-reading") as refused:
         published_checks("mini-reading")
     assert "capprobe" in refused.value.hint
+
+
+def test_published_rows_and_checks_are_printed() -> None:
+    """The command prints the rows of the paper and a line for each rule; JSON holds each check."""
+    shown = CliRunner().invoke(cli, ["published", "capprobe", "--markdown"])
+    assert shown.exit_code == 0, shown.output
+    assert "34.41" in shown.output
+    assert "| overall = effective x coverage | 13/13 |" in shown.output
+    found = CliRunner().invoke(cli, ["published", "perception_bench", "--json"])
+    assert all(check["holds"] for check in json.loads(found.stdout)["checks"])
+
+
+def test_a_part_of_a_benchmark_is_marked_in_its_row() -> None:
+    """An own run of 55 of 3,000 items has its interval and its number of items in the row."""
+    run = varied(bundled("terse", "direct"), benchmark="perception_bench")
+    [row] = [r for r in to_markdown(published_table("perception_bench", [run])).splitlines()
+             if "(yours)" in r]  # fmt: skip
+    assert f"{len(run.items):,} of 3,000" in row
+    assert "[" in row

@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, Entry] = {
     "align": Entry("align", "Correlate runs with outside ratings."),
     "judge-check": Entry("judge_check", "Measure a judge on material of known truth."),
     "audit": Entry("audit", "Correct a run's score by checking some of its verdicts."),
+    "published": Entry("published", "Print published scores and how well they agree."),
     "report": Entry("report", "Write one HTML page about runs."),
     "export": Entry("export", "Write results in the formats of other tools."),
     "build": Entry("build", "Build a benchmark of your own."),

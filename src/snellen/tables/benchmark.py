@@ -19,6 +19,12 @@ def info_tables(found: BenchmarkInfo) -> list[Table]:
         ("items with a hint", found.hints),
         ("items with several pictures", found.multi_image_items),
         ("probes an item", _spread(found.probes_per_item)),
+        *(
+            (f"{kind.replace('_', '-')} statements an item", _spread(one))
+            for kind, one in found.probes_per_item_by_kind.items()
+        ),
+        ("probes a region", _spread(found.probes_per_region)),
+        ("regions an image", _spread(found.regions_per_item)),
         ("prompt length, characters", _spread(found.prompt_chars)),
         ("answer length, characters", _spread(found.answer_chars)),
         ("golden caption, words", _spread(found.reference_words)),

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from snellen.protocols.direct import Consistency
+from snellen.readers import known
 from snellen.records import LETTERS
 from snellen.runs import naming
 from snellen.runs.folder import Run
@@ -76,7 +77,7 @@ def extra_tables(runs: Sequence[Run], wanted: Mapping[str, bool]) -> Iterator[Ta
     if wanted["provider"]:
         yield provider_table(own or naming.named_apart(runs))
     if wanted["published"]:
-        yield published_table(own or naming.named_apart(runs))
+        yield published_table(runs[0].spec.benchmark, own or naming.named_apart(runs))
 
 
 def controls_table(case: controls.Controlled) -> Table:
@@ -398,41 +399,75 @@ def provider_table(runs: Sequence[Run]) -> Table:
     return Table("Latency, tokens and cost of the model", columns, tuple(rows), notes)
 
 
-def published_table(runs: Sequence[Run]) -> Table:
-    """One's own runs of one benchmark among the published ones, the best headline first.
+def published_table(benchmark: str, runs: Sequence[Run] = ()) -> Table:
+    """The published rows of a benchmark, and own runs of it among them, the best headline first.
 
-    Rates have as many decimals as the paper prints.
+    Rates have as many decimals as the paper prints. An own row has intervals and says how many of
+    the benchmark's items it is of, so that a part never stands for the whole.
 
     Raises:
         UsageError: nothing is published about this benchmark.
     """
-    benchmark = runs[0].spec.benchmark
-    rows = [
-        (row.model, row.judge, dict(row.metrics)) for row in published.published_models(benchmark)
+    names = published.METRICS.get(benchmark, ())
+    models = published.published_models(benchmark)
+    whole = next((entry.items for entry in known() if entry.name == benchmark), None)
+    rows: list[tuple[Cell, ...]] = [
+        (Label(row.model), *(row.metrics.get(name) for name in names), whole, row.judge)
+        for row in models
     ]
-    names = published.METRICS[benchmark]
     for run in runs:
-        found = summary_of(run).metrics
-        own = {n: v for n in names if n in found and (v := found[n].value) is not None}
-        rows.append((f"{run.name} (yours)", run.spec.judge.name, own))
-    rows.sort(key=lambda row: -row[2].get(names[0], float("-inf")))
+        summary = summary_of(run)
+        values = (summary.metrics.get(name) for name in names)
+        cells = (None if v is None else Number(v.value, v.ci95) for v in values)
+        n = summary.counts.items
+        items = f"{n:,} of {whole:,}" if whole else n
+        rows.append((Label(f"{run.name} (yours)"), *cells, items, run.spec.judge.name))
+    rows.sort(key=_headline_of, reverse=True)
     columns = []
     for column in map(metric_column, names):
         form = column.format
         columns.append(replace(column, format=replace(form, digits=form.printed or form.digits)))
-    return Table(
-        f"{benchmark}: published rows and yours",
-        (Column("Model"), *columns, Column("Judge")),
-        tuple(
-            (Label(model), *(values.get(name) for name in names), judge)
-            for model, judge, values in rows
-        ),
-        (
-            "scores depend on the judge, its settings and the parser: published rows are for "
-            "orientation, and only rows under the same judge compare",
-            f"published: {published.source_of(benchmark)}",
-        ),
+    notes = (
+        "scores depend on the judge, its settings and the parser: published rows are for "
+        "orientation, and only rows under the same judge compare",
+        f"published: {published.source_of(benchmark)}",
     )
+    title = f"{benchmark}: published rows" + (" and yours" if runs else "")
+    heads = (Column("Model"), *columns, Column("Items"), Column("Judge"))
+    return Table(title, heads, tuple(rows), notes)
+
+
+def _headline_of(row: tuple[Cell, ...]) -> float:
+    """The first number of a row; a row without one stands last."""
+    first = row[1].value if isinstance(row[1], Number) else row[1]
+    return first if isinstance(first, float) else float("-inf")
+
+
+def checks_table(benchmark: str) -> Table:
+    """How well the published numbers of a benchmark agree with each other, rule by rule.
+
+    Raises:
+        UsageError: nothing is published about this benchmark.
+    """
+    by_rule: dict[str, list[published.Check]] = {}
+    for check in published.published_checks(benchmark):
+        by_rule.setdefault(check.rule, []).append(check)
+    rows: list[tuple[Cell, ...]] = []
+    for rule, checks in by_rule.items():
+        worst = max(checks, key=lambda check: abs(check.printed - check.computed))
+        holding = Share(sum(check.holds for check in checks), len(checks))
+        apart = abs(worst.printed - worst.computed)
+        rows.append((rule, holding, apart, checks[0].allowed, worst.model))
+    digits = Format(digits=3)
+    columns = (
+        Column("Rule"),
+        Column("Holds"),
+        Column("Largest difference", digits),
+        Column("Rounding allows", digits),
+        Column("Where"),
+    )
+    notes = ("in the unit of the paper; a rule holds where rounding explains the difference",)
+    return Table(f"{benchmark}: consistency of the published numbers", columns, tuple(rows), notes)
 
 
 def alignment_table(alignment: Alignment) -> Table:
