@@ -10,7 +10,6 @@ import pytest
 from tests.worlds.judged_world import World, boolean_world, reading_world
 
 from snellen.records import ModelRecord, Verdict
-from snellen.records import Verdict
 from snellen.runs.folder import Run
 from snellen.runs.judge_errors import Confusion, JudgeCheck, ProtocolCheck
 from snellen.runs.sensitivity import attachment, ranges_of

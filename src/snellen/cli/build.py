@@ -362,17 +362,17 @@ def rubric_tables(counts: RubricCounts, stage: str) -> tuple[Table, Table]:
 
 def threshold_table(thresholds: Sequence[DomainThreshold]) -> Table:
     """The threshold of each domain, and how many pictures each other one would keep."""
-    from snellen.tables.table import Table
+    from snellen.tables.table import Table, plain
 
     shown = range(8, 20, 2)
-    columns = ("Domain", "Pictures", "Threshold", "Kept", *(f"At {least}" for least in shown))
+    columns = plain("Domain", "Pictures", "Threshold", "Kept", *(f"At {n}" for n in shown))
     rows = tuple(
         (
             one.domain,
-            f"{one.pictures:,}",
-            str(one.threshold),
-            f"{one.kept:,}",
-            *(f"{one.would_keep[least]:,}" for least in shown),
+            one.pictures,
+            one.threshold,
+            one.kept,
+            *(one.would_keep[least] for least in shown),
         )
         for one in thresholds
     )
@@ -381,7 +381,7 @@ def threshold_table(thresholds: Sequence[DomainThreshold]) -> Table:
 
 def discard_table(report: DiscardReport) -> Table:
     """The pictures on which authors were divided, and how the others differ from all."""
-    from snellen.tables.table import Table
+    from snellen.tables.table import RATE, Column, Table
 
     groups = {
         "all": report.whole,
@@ -389,8 +389,7 @@ def discard_table(report: DiscardReport) -> Table:
         **{f"{band} complexity": group for band, group in report.complexity.items()},
     }
     rows = tuple(
-        (name, f"{group.pictures:,}", f"{group.discarded:,}", f"{100 * group.share:.1f}")
-        for name, group in groups.items()
+        (name, group.pictures, group.discarded, group.share) for name, group in groups.items()
     )
     figures = (
         ("complexity, kept minus all", report.complexity_difference),
@@ -399,9 +398,8 @@ def discard_table(report: DiscardReport) -> Table:
         ("p of a random discard", report.chance),
     )
     notes = tuple(f"{name}: {value:.3f}" for name, value in figures if value is not None)
-    return Table(
-        "Discarded for want of unanimity", ("Pictures", "In", "Discarded", "%"), rows, notes
-    )
+    columns = (Column("Pictures"), Column("In"), Column("Discarded"), Column("Share", RATE))
+    return Table("Discarded for want of unanimity", columns, rows, notes)
 
 
 def statistics_tables(counts: DataCounts, stage: str) -> tuple[Table, ...]:

@@ -128,11 +128,12 @@ def run_plan(plan: Plan, display: Display) -> int:
 
 def run_plans(plans: Sequence[Plan], display: Display) -> int:
     """Drives several plans side by side, and prints one table of them all."""
-    from snellen.cli.printing import legible, print_json, print_table
+    from snellen.cli.printing import print_json, print_table
     from snellen.cli.progress import Progress
     from snellen.runs.folder import load_run
     from snellen.runs.run import execute_together
     from snellen.tables.runs import leaderboard, overview
+    from snellen.tables.screen import legible
 
     for plan in plans:
         _tell_broken(plan)

@@ -60,7 +60,8 @@ class RunRequest:
     """
 
     benchmark: Annotated[
-        Source | Benchmark, About("data", "A benchmark's name, or the folder that holds one.", "BENCHMARK")
+        Source | Benchmark,
+        About("data", "A benchmark's name, or the folder that holds one.", "BENCHMARK"),
     ] = ""
     out: Annotated[
         Source, About("output", "The run folder; given again, the run goes on.", "DIR")
