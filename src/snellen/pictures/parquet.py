@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 8
 """Rows that are held at once while a file is read from its beginning to its end."""
-KEPT_BYTES = 32 * 1024 * 1024
+KEPT_BYTES = 8 * 1024 * 1024
 """Pictures that were read last, in case that calls ask for them out of order or again."""
 KEPT_FILES = 4
 PICTURE_FIELDS = ("image", "images")
@@ -55,7 +55,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
     Raises: DataError when the file cannot be read, MissingExtraError without pyarrow.
     """
     with _opened(path) as table:
-        for batch in table.iter_batches(batch_size=BATCH_ROWS):
+        for batch in table.iter_batches(BATCH_ROWS, use_threads=False):
             yield from batch.to_pylist()
 
 
@@ -148,7 +148,9 @@ def _batches(path: Path, group: int) -> Iterator[Any]:
     with _opened(path) as table:
         columns = [name for name in PICTURE_FIELDS if name in table.schema_arrow.names]
         groups = range(group, table.num_row_groups)
-        yield from table.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
+        yield from table.iter_batches(
+            BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False
+        )
 
 
 @contextmanager
@@ -162,10 +164,11 @@ def _opened(path: Path) -> Iterator[ParquetFile]:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError("pyarrow, which reads Parquet files,", "parquet") from error
+    # A damaged page is an OSError to pyarrow, and a text that is not UTF-8 is found out late.
+    failures = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
     try:
         with parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as table:
             yield table
-    # A damaged page is an OSError to pyarrow, and a text that is not UTF-8 is found out late.
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except failures as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"is no Parquet file that can be read: {reason}", file=path) from error
