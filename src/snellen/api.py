@@ -66,6 +66,7 @@ class RunArguments(TypedDict, total=False):
     judge_check: Source | None
     data: Source | None
     on_bad_row: Literal["stop", "skip"]
+    allow_outside: str | Sequence[str]
     source: Literal["hub", "modelscope"]
     revision: str
     split: str

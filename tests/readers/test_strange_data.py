@@ -151,3 +151,16 @@ def test_a_snapshot_of_a_hub_is_read_through_its_links(tmp_path: Path, secret: P
     (snapshot / "a.png").symlink_to(secret)
     with pytest.raises(DataError, match="leads out"):
         load_benchmark(str(snapshot))
+
+
+def test_the_commands_take_what_may_be_read_outside(tmp_path: Path, secret: Path) -> None:
+    """`--allow-outside` of `data check` and `run` opens the folder that it names."""
+    folder = direct_folder(tmp_path / "theirs", [direct_row(0, ["../home/me.png"])])
+    outside = ("--allow-outside", str(secret.parent))
+    check = ["data", "check", str(folder)]
+    assert CliRunner().invoke(cli, check, standalone_mode=False).return_value == 1
+    assert CliRunner().invoke(cli, [*check, *outside], standalone_mode=False).return_value == 0
+    run = ["run", str(folder), *outside, "--model", "m", "--api-url", "http://127.0.0.1:9/v1"]
+    run += ["--judge", "j", "--out", str(tmp_path / "run"), "--dry-run"]
+    done = CliRunner().invoke(cli, run, standalone_mode=False)
+    assert done.exception is None

@@ -84,15 +84,23 @@ def _head(found: BenchmarkInfo) -> list[str]:
 @command.command("check", epilog="Example: snellen data check my-benchmark/")
 @click.argument("benchmark")
 @click.option("--data", metavar="PATH", help="The benchmark's files.")
+@click.option(
+    "--allow-outside",
+    multiple=True,
+    metavar="DIR",
+    help="A folder outside the benchmark's own whose files may be read. Repeatable.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def check(benchmark: str, data: str | None, *, as_json: bool) -> int:
+def check(
+    benchmark: str, data: str | None, *, allow_outside: tuple[str, ...], as_json: bool
+) -> int:
     """Name every bad row of a benchmark: file, row, field, what was expected."""
     from snellen.cli.printing import print_json
     from snellen.readers import LoadOptions, check_benchmark
     from snellen.settings import cache_folder
     from snellen.tables.screen import legible
 
-    options = LoadOptions(cache=str(cache_folder()))
+    options = LoadOptions(cache=str(cache_folder()), allow_outside=allow_outside)
     problems = check_benchmark(benchmark, data, options=options)
     if as_json:
         print_json(problems)

@@ -60,6 +60,7 @@ def make_plan(request: RunRequest) -> Plan:
         sample=request.sample,
         seed=request.seed,
         on_bad_row=request.on_bad_row,
+        allow_outside=tuple(_several(request.allow_outside)),
         split=request.split,
         revision=request.revision,
         source=request.source,

@@ -186,6 +186,14 @@ class RunRequest:
         Literal["stop", "skip"],
         About("data", "Stop at a bad row of the data, or leave it out and count it."),
     ] = "stop"
+    allow_outside: Annotated[
+        str | Sequence[str],
+        About(
+            "data",
+            "A folder outside the benchmark's own whose files may be read and sent. Repeatable.",
+            "DIR",
+        ),
+    ] = ""
     source: Annotated[
         Literal["hub", "modelscope"], About("data", "Where public data is fetched.")
     ] = "hub"
@@ -443,7 +451,7 @@ def _checked(one: Argument, value: Any) -> Any:
         fits, wanted = isinstance(value, Mapping), "a mapping from names to values"
     elif one.name == "replies":
         fits, wanted = isinstance(value, Mapping | str | os.PathLike), "a mapping or a file"
-    elif one.name in ("subset", "judge", "judge_url"):
+    elif one.name in ("subset", "judge", "judge_url", "allow_outside"):
         several = (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
         fits = all(isinstance(v, str) or (one.name == "judge" and callable(v)) for v in several)
         wanted = "one or a list"
