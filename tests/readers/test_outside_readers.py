@@ -139,7 +139,7 @@ def sums(**more: Any) -> Benchmark:
 def test_a_benchmark_made_in_memory_is_run(tmp_path: Path) -> None:
     """`snellen.run` takes a Benchmark; selections apply, and the run goes on in its folder."""
     out = tmp_path / "run"
-    done = snellen.run(sums(), model=lambda _: "4", judge="embedded", out=out, subsets=("even",))
+    done = snellen.run(sums(), model=lambda _: "4", judge="embedded", out=out, subset="even")
     assert done.spec.benchmark == "sums"
     assert [item.id for item in done.items] == ["q0", "q2"]
     assert done.summary is not None
@@ -147,7 +147,7 @@ def test_a_benchmark_made_in_memory_is_run(tmp_path: Path) -> None:
 
     asked: list[object] = []
     silent = lambda messages: asked.append(messages) or ""  # noqa: E731
-    again = snellen.run(sums(), model=silent, judge="embedded", out=out, subsets=("even",))
+    again = snellen.run(sums(), model=silent, judge="embedded", out=out, subset="even")
     assert again.summary is not None
     assert (again.summary.metrics, asked) == (done.summary.metrics, [])
 

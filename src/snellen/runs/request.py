@@ -457,6 +457,8 @@ def _checked(one: Argument, value: Any) -> Any:
         wanted = "one or a list"
         if one.name == "subset":
             value = tuple(label for label in several if label) if fits else value
+    elif one.name == "benchmark" and isinstance(value, Benchmark):
+        return value
     else:
         fits = isinstance(value, str | os.PathLike) or (one.name == "model" and callable(value))
         wanted = "a text" if Path not in one.types else "a name or a path"
