@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snellen.builders.taxonomy import Coverage
     from snellen.construction.build import BuildRequest, Built
     from snellen.construction.files import StageRecord
-    from snellen.tables.table import Table
+    from snellen.tables.table import Cell, Table
 
 KINDS = {
     "capprobe": "Build questions about the regions of pictures.",
@@ -366,14 +366,8 @@ def threshold_table(thresholds: Sequence[DomainThreshold]) -> Table:
 
     shown = range(8, 20, 2)
     columns = plain("Domain", "Pictures", "Threshold", "Kept", *(f"At {n}" for n in shown))
-    rows = tuple(
-        (
-            one.domain,
-            one.pictures,
-            one.threshold,
-            one.kept,
-            *(one.would_keep[least] for least in shown),
-        )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.domain, one.pictures, one.threshold, one.kept, *(one.would_keep[n] for n in shown))
         for one in thresholds
     )
     return Table("Thresholds of complexity + informativeness", columns, rows)

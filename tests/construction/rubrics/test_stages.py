@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from snellen.readers.checks import check_benchmark
 from tests.worlds.capprobe_world import Counted, some_pictures
 from tests.worlds.rubrics_world import (
     AUTHORS,
@@ -32,6 +31,7 @@ from snellen.construction.forecast import forecast
 from snellen.construction.rubrics.pipeline import RUBRICS
 from snellen.construction.rubrics.statistics import rubric_counts
 from snellen.errors import DataError, UsageError
+from snellen.readers import check_benchmark
 
 
 def rows_of(out: Path, name: str) -> tuple[Any, ...]:
