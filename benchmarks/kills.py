@@ -63,10 +63,8 @@ def start(benchmark: str, url: str, out: Path, words: tuple[str, ...]) -> subpro
         benchmark, url, out, "--concurrency", IN_FLIGHT, "--max-unscored", 1, *words
     )
     path = f"{measuring.ROOT / 'src'}{os.pathsep}{measuring.ROOT}"
-    return subprocess.Popen(
-        line, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    env = {**os.environ, "PYTHONPATH": path, "SNELLEN_CACHE": f"{out}-cache"}
+    return subprocess.Popen(line, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def killed_run(
