@@ -93,6 +93,8 @@ class RunArguments(TypedDict, total=False):
     max_unscored: float
     max_tries: int
     reasks: int | None
+    keep_unreadable: bool
+    patience: float
     cache: bool | None
 
 

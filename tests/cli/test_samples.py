@@ -14,8 +14,8 @@ from tests.worlds.compared_runs import bundled, write_run
 from tests.worlds.report_runs import reading_run
 
 from snellen.cli import cli
+from snellen.records import ModelRecord
 from snellen.runs.folder import Run, load_run
-from snellen.runs.spec import Party
 
 NEEDED = {
     "id", "probe_id", "question", "reference", "reply", "verdict", "correct", "status", "reason",
@@ -133,7 +133,7 @@ def test_a_run_shows_its_numbers_once(run: Run) -> None:
 def test_runs_of_several_judges_begin_with_an_overview(tmp_path: Path) -> None:
     """A list of runs shows for each where it is, its judge, its status and its headline."""
     one = reading_run(tmp_path / "world")
-    other = replace(one, spec=replace(one.spec, judge=Party("other")))
+    other = replace(one, spec=replace(one.spec, judge=ModelRecord("other")))
     folders = [write_it(r, tmp_path / n).folder for r, n in ((one, "a"), (other, "b"))]
     out = call("show", *folders)
     assert out.startswith("Runs\n")

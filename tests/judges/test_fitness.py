@@ -8,8 +8,8 @@ import pytest
 
 from snellen.judges.fitness import Level, check_fitness, pair_fitness
 from snellen.judges.reliability import Order, Pair
+from snellen.records import ModelRecord
 from snellen.runs.judge_errors import Confusion, JudgeCheck, ProtocolCheck, Rate
-from snellen.runs.spec import Party
 from snellen.stats.agreement import Agreement
 from snellen.tables.judges import check_sentence
 
@@ -48,7 +48,7 @@ def test_a_checked_judge_is_held_against_the_thresholds(found, level, missed) ->
 def test_the_sentence_names_each_protocol_and_why() -> None:
     """What misses a threshold stands with its value and the threshold."""
     protocols = {"reading": checked(0.97, low=0.93), "rubric": checked(0.97, low=0.801)}
-    check = JudgeCheck(Party("j"), "", "", 0, {}, protocols)
+    check = JudgeCheck(ModelRecord("j"), "", "", 0, {}, protocols)
     assert check_sentence(check) == (
         "j: reading fit for this benchmark; rubric fit for ranking only (right, of all (lower "
         "limit) 80.1%, at least 90.0% is needed)."

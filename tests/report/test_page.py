@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -318,7 +319,8 @@ def test_the_command_frames_regions_of_given_data(tmp_path: Path) -> None:
         ),
         encoding="utf-8",
     )
-    picture = "../pictures/red.png"
+    picture = "red.png"
+    shutil.copy(tmp_path / "pictures" / "red.png", bench / picture)
     rows = {
         "images": {"image_id": "i0", "image": picture, "l1": ["Plants"], "l2": []},
         "regions": {"region_id": "r0-4", "image_id": "i0", "bbox": [0, 0, 500, 250],

@@ -23,7 +23,8 @@ JUDGE = (
     "min_valid",
 )  # fmt: skip
 DRIVING = (
-    "config", "concurrency", "seed", "max_cost", "max_unscored", "max_tries", "reasks", "cache",
+    "config", "concurrency", "seed", "max_cost", "max_unscored", "max_tries", "reasks",
+    "keep_unreadable", "patience", "cache",
 )  # fmt: skip
 TITLES = {
     "model": "Model",

@@ -359,6 +359,22 @@ class RunRequest:
             least=0,
         ),
     ] = None
+    keep_unreadable: Annotated[
+        bool,
+        About(
+            "running",
+            "Leave unreadable verdicts as they are; a run that goes on asks for them again.",
+        ),
+    ] = False
+    patience: Annotated[
+        float,
+        About(
+            "running",
+            "How long to wait for a server that answered before and is away.",
+            "SECONDS",
+            least=0,
+        ),
+    ] = 600.0
     cache: Annotated[
         bool | None,
         About(
