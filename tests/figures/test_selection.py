@@ -16,12 +16,14 @@ from matplotlib.text import Text
 from PIL import Image as Pillow
 from tests.worlds.report_runs import HOSTILE, direct_run, reading_run, rubric_run
 
-from snellen.figures import bars, card, heat, radar, scatter, style
+from snellen.figures import bars, card, heat, radar, rings, scatter, style
 from snellen.figures.calibration import calibration_of, reliability
 from snellen.figures.selection import (
     charts_of,
     domain_weights,
+    judges_chart,
     overview_chart,
+    published_points,
     write_charts,
 )
 from snellen.figures.series import Series, best_runs, series_of
@@ -52,7 +54,7 @@ def test_a_reading_section_has_all_its_figures(tmp_path: Path) -> None:
     runs = [reading_run(tmp_path, "a", right=4), reading_run(tmp_path, "b", right=2)]
     assert [chart.name for chart in charts_of(runs)] == [
         "radar-category", "coverage-density", "length", "bars-generator", "shares-category",
-        "bars-l1", "domains", "card",
+        "bars-l1", "domains", "rings", "card",
     ]  # fmt: skip
 
 
@@ -64,9 +66,9 @@ def test_one_run_skips_figures_that_compare(tmp_path: Path) -> None:
 
 
 def test_rubric_and_direct_sections_have_their_figures(tmp_path: Path) -> None:
-    """Rubric runs get heat map, gap and coverage, direct runs a radar of capabilities."""
+    """Rubric runs get heat map, gap, coverage and gates, direct runs a radar of capabilities."""
     rubric = [rubric_run(tmp_path, "a"), rubric_run(tmp_path, "b", right=3)]
-    names = ["heat-category", "gap", "coverage", "bars-category", "card"]
+    names = ["heat-category", "gap", "coverage", "bars-category", "bars-gates", "card"]
     assert [c.name for c in charts_of(rubric)] == names
     assert [c.name for c in charts_of([direct_run(tmp_path)])] == ["radar-error_category"]
 
@@ -81,7 +83,7 @@ def test_nothing_is_drawn_where_nothing_was_scored(tmp_path: Path) -> None:
             for key, v in run.verdicts.items()
         }
         runs.append(replace(run, verdicts=lost, summary=None))
-    assert [chart.name for chart in charts_of(runs)] == ["shares-category", "domains"]
+    assert [chart.name for chart in charts_of(runs)] == ["shares-category", "domains", "rings"]
 
 
 def test_captionqa_is_drawn_by_its_own_headline(tmp_path: Path) -> None:
@@ -222,6 +224,55 @@ def test_all_headlines_stand_in_one_figure(tmp_path: Path) -> None:
     assert titles == ["first", "second (low fidelity)"]
     assert [t.get_text() for t in chart.figure.axes[0].get_yticklabels()] == ["a", "b"]
     assert len(chart.figure.axes[0].lines) == 4
+
+
+def test_two_rings_hold_domains_and_their_parts() -> None:
+    """A sector each for domains and sub-domains; names stand where sectors have room."""
+    figure = rings.domain_rings({"Plants": {"Trees": 60.0, "Moss": 1.0}, "Sports": {"Golf": 40.0}})
+    sectors = figure.axes[0].patches
+    widths = [round((s.theta2 - s.theta1) / 360, 3) for s in sectors]  # type: ignore[attr-defined]
+    assert widths == [0.604, 0.594, 0.01, 0.396, 0.396]
+    shown = words(figure)
+    assert {"Plants", "Trees", "Sports", "Golf"} <= set(shown)
+    assert "Moss" in shown or widths[2] * 360 < 4
+    assert "2 domains\n3 sub-domains\n101 labels" in shown
+
+
+def test_shut_gates_are_what_did_not_pass(tmp_path: Path) -> None:
+    """The bars of shut gates are 100 per cent less those of gate pass."""
+    run = rubric_run(tmp_path)
+    [chart] = [c for c in charts_of([run]) if c.name == "bars-gates"]
+    passed = series_of([run], "category", "gate_pass")[0].values
+    bars_drawn = sorted(p.get_width() for p in chart.figure.axes[0].patches)
+    assert bars_drawn == pytest.approx(
+        sorted(100 * (1 - (v.value or 0.0)) for v in passed.values())
+    )
+
+
+def test_judges_of_one_model_stand_side_by_side(tmp_path: Path) -> None:
+    """Models that two judges read have a bar a judge; one judge alone makes no figure."""
+    run, other = reading_run(tmp_path, "a"), reading_run(tmp_path, "b")
+    second = replace(run, spec=replace(run.spec, judge=replace(run.spec.judge, name="k")))
+    assert judges_chart([run, other]) is None
+    chart = judges_chart([run, other, second])
+    assert chart is not None
+    assert {"j", "k", "a"} <= set(words(chart.figure))
+    assert "b" not in words(chart.figure)
+
+
+def test_published_rows_are_grey_points(tmp_path: Path) -> None:
+    """Beside runs on the benchmark of a paper stand its published rows, on no other benchmark."""
+    published = published_points("capprobe")
+    assert len(published) > 10
+    assert published_points("mini-reading") == []
+    figure = scatter.trade_off([scatter.Point("mine", 60, 2)], published=published)
+    [grey] = [line for line in figure.axes[0].lines if line.get_label() == "published"]
+    assert len(grey.get_xdata()) == len(published)
+    [chart] = [
+        c for c in charts_of([reading_run(tmp_path, benchmark="capprobe")])
+        if c.name == "coverage-density"
+    ]  # fmt: skip
+    assert "published rows" in chart.caption
 
 
 def test_axes_are_named_for_abilities(tmp_path: Path) -> None:

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 # Inner and outer edge of each ring, in a unit circle.
 INNER, OUTER = (0.34, 0.66), (0.67, 0.8)
+# The names outside need this much room.
+EDGE = 1.2
 # Narrower sectors have no room for a name.
 LEAST_ANGLES = {INNER: math.radians(4.2), OUTER: math.radians(2.5)}
 # Tints that dark ink can be read on, and that no model has.
 TINTS = ("#b9d5e8", "#f3d9a8", "#e6c3d6", "#c3e3c9", "#cbc4e6", "#dedeb0", "#d0d3d6")
 
 
-def domain_rings(tree: Mapping[str, Mapping[str, float]], *, unit: str = "images") -> Figure:
+def domain_rings(tree: Mapping[str, Mapping[str, float]], *, unit: str = "labels") -> Figure:
     """Two rings whose sectors are as wide as their share of the items, the largest first.
 
     `tree` maps a domain to the weight of each of its sub-domains, in items. Names stand where
@@ -42,8 +44,8 @@ def domain_rings(tree: Mapping[str, Mapping[str, float]], *, unit: str = "images
     n_parts = sum(len(parts) for parts in tree.values())
     with styled():
         figure = new_figure(DOUBLE, DOUBLE)
-        axes = figure.add_subplot(projection="polar")
-        axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1.0))
+        axes = figure.add_subplot()
+        axes.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), aspect="equal")
         axes.set_axis_off()
         start = 0.0
         for k, (name, parts) in enumerate(rows):
@@ -79,9 +81,13 @@ def _sector(
     colour: str,
     alpha: float,
 ) -> None:
-    axes.bar(
-        angles[0], radii[1] - radii[0], width=angles[1], bottom=radii[0], align="edge",
-        color=colour, alpha=alpha, edgecolor="white", linewidth=0.6,
+    """A sector of a ring; angles run clockwise from the top, in radians."""
+    from matplotlib.patches import Wedge
+
+    left, right = (90 - math.degrees(angle) for angle in (sum(angles), angles[0]))
+    axes.add_patch(
+        Wedge((0, 0), radii[1], left, right, width=radii[1] - radii[0], facecolor=colour,
+              alpha=alpha, edgecolor="white", linewidth=0.6)
     )  # fmt: skip
 
 
@@ -91,15 +97,19 @@ def _name(axes: Any, angles: tuple[float, float], radii: tuple[float, float], na
     if width < LEAST_ANGLES[radii]:
         return
     middle = start + width / 2
+
+    def place(radius: float) -> tuple[float, float]:
+        return radius * math.sin(middle), radius * math.cos(middle)
+
     is_right = middle < math.pi
     turn = 90 - math.degrees(middle) + (0 if is_right else 180)
     if radii == OUTER:
         axes.text(
-            middle, OUTER[1] + 0.015, plain(name, 20), rotation=turn, rotation_mode="anchor",
+            *place(OUTER[1] + 0.015), plain(name, 20), rotation=turn, rotation_mode="anchor",
             ha="left" if is_right else "right", va="center", color=INK, fontsize=SMALL,
         )  # fmt: skip
         return
     axes.text(
-        middle, sum(INNER) / 2, plain(name, 15), rotation=turn, rotation_mode="anchor",
+        *place(sum(INNER) / 2), plain(name, 15), rotation=turn, rotation_mode="anchor",
         ha="center", va="center", fontsize=SMALL, color=ON_LIGHT,
     )  # fmt: skip

@@ -97,8 +97,12 @@ def trade_off(
     *,
     x_title: str = "Coverage, %",
     y_title: str = "Global density, \u2030",
+    published: Sequence[Point] = (),
 ) -> Figure:
-    """Two goals against each other, with intervals and the frontier that no model beats."""
+    """Two goals against each other, with intervals and the frontier that no model beats.
+
+    `published` are grey points of others, without names.
+    """
     known = [p for p in points if not (math.isnan(p.x) or math.isnan(p.y))]
     with styled():
         figure = _figure_for(known)
@@ -108,11 +112,16 @@ def trade_off(
             [p.x for p in edge], [p.y for p in edge], color=SOFT, linewidth=0.9, linestyle="--",
             drawstyle="steps-pre", label="Pareto frontier", zorder=1,
         )  # fmt: skip
+        if published:
+            axes.plot(
+                [p.x for p in published], [p.y for p in published], linestyle="", marker="o",
+                markersize=3.5, color=NEUTRAL, alpha=0.7, label="published", zorder=2,
+            )  # fmt: skip
         _crosses(axes, known)
         _dots(axes, known)
         axes.set_xlabel(x_title)
         axes.set_ylabel(y_title)
-        _pad_limits(axes, known)
+        _pad_limits(axes, [*known, *published])
         axes.grid(visible=True)
         axes.legend(loc="upper right")
         _name_points(axes, known, avoid=_along(edge))

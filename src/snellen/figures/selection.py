@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from snellen.errors import ImageError
-from snellen.figures import bars, calibration, card, heat, overview, radar, scatter, style
+from snellen.figures import bars, calibration, card, heat, overview, radar, rings, scatter, style
 from snellen.figures.chart import Chart
 from snellen.figures.series import (
     MOST_SHOWN,
@@ -28,12 +28,13 @@ from snellen.runs.folder import Run
 from snellen.runs.naming import kept_share, whole_name
 from snellen.runs.spec import Value
 from snellen.runs.summary import summary_of
+from snellen.studies.published import METRICS, published_models
 from snellen.studies.rubric import coverage_of
 from snellen.tables.table import measured, metric_column, title_of
 
 KINDS = ("png", "svg", "pdf")
 # Charts of the benchmark alone, which no judge can get wrong.
-OF_THE_DATA = frozenset({"shares-category", "domains"})
+OF_THE_DATA = frozenset({"shares-category", "domains", "rings"})
 
 
 def charts_of(
@@ -135,15 +136,25 @@ def _trade_chart(runs: Sequence[Run]) -> Chart | None:
                     name_of(run), 100 * x.value, y.value, _scaled(x.ci95, 100), _scaled(y.ci95, 1)
                 )
             )
-    if len(points) < 2:
+    published = published_points(runs[0].spec.benchmark)
+    if len(points) + len(published) < 2 or not points:
         return None
     caption = (
         "Correct answers per thousand caption tokens against how many questions the captions let "
         "the judge answer. Bars are 95% intervals."
     )
-    return Chart(
-        "coverage-density", "Coverage against global density", caption, scatter.trade_off(points)
-    )
+    if published:
+        caption += f" Grey: the {len(published)} published rows, under another judge."
+    figure = scatter.trade_off(points, published=published)
+    return Chart("coverage-density", "Coverage against global density", caption, figure)
+
+
+def published_points(benchmark: str) -> list[scatter.Point]:
+    """Coverage in per cent and global density of the published rows; none where none are known."""
+    if "coverage" not in METRICS.get(benchmark, ()):
+        return []
+    rows = [(row.model, row.metrics) for row in published_models(benchmark)]
+    return [scatter.Point(name, 100 * m["coverage"], m["global_density"]) for name, m in rows]
 
 
 def _domain_chart(runs: Sequence[Run], dimension: str, metric: str, title: str) -> Chart | None:
@@ -262,6 +273,17 @@ def _tree_chart(run: Run) -> Chart | None:
     )  # fmt: skip
 
 
+def _rings_chart(run: Run) -> Chart | None:
+    tree = domain_weights(run.items)
+    if len(tree) < 2:
+        return None
+    caption = (
+        "Inside the domains, outside their sub-domains, as wide as their share of the pictures. "
+        "Colours only tell neighbours apart."
+    )
+    return Chart("rings", "Domains and sub-domains", caption, rings.domain_rings(tree))
+
+
 def domain_weights(items: Sequence[Item]) -> dict[str, dict[str, float]]:
     """For each domain the items in each of its sub-domains; each item weighs 1 in each domain."""
     parents = _parents()
@@ -312,6 +334,47 @@ def _rubric_domain_chart(runs: Sequence[Run]) -> Chart | None:
     caption = f"Domains with fewer than {bars.FEW_IMAGES} pictures are grey.{remark}"
     figure = bars.domain_bars(series, title="Score, %")
     return Chart("bars-category", "Score by domain", caption, figure, is_thin=_is_thin(series))
+
+
+def _shut_gates_chart(runs: Sequence[Run]) -> Chart | None:
+    shown, remark = _few(runs)
+    series = [
+        replace(one, values={label: _complement(value) for label, value in one.values.items()})
+        for one in series_of(shown, "category", "gate_pass")
+    ]
+    if not series or len(series[0].values) < 2:
+        return None
+    caption = (
+        f"Pictures on which a Must-Right statement failed, or could not be scored. Domains with "
+        f"fewer than {bars.FEW_IMAGES} pictures are grey.{remark}"
+    )
+    figure = bars.domain_bars(series, title="Gates shut, %")
+    return Chart("bars-gates", "Shut gates by domain", caption, figure, is_thin=_is_thin(series))
+
+
+def _complement(value: Value) -> Value:
+    """A rate of what did not happen."""
+    ends = value.ci95 and (1 - value.ci95[1], 1 - value.ci95[0])
+    return replace(value, value=None if value.value is None else 1 - value.value, ci95=ends)
+
+
+def judges_chart(runs: Sequence[Run]) -> Chart | None:
+    """The headline of models that several judges read; None where no two judges read one model.
+
+    The runs share data, protocol and control.
+    """
+    metric = runs[0].protocol.headline
+    found: dict[str, dict[str, Value]] = {}
+    for run in runs:
+        found.setdefault(run.name, {})[run.spec.judge.name] = summary_of(run).metrics[metric]
+    series = [Series(name, values) for name, values in found.items() if len(values) > 1]
+    if not series:
+        return None
+    caption = "The same models under several judges. Lines are 95% intervals."
+    if len(series) > MOST_SHOWN:
+        caption += f" The first {MOST_SHOWN} of {len(series)} models."
+    figure = bars.group_bars(series[:MOST_SHOWN], title=_axis(metric))
+    return Chart("bars-judges", f"{title_of(metric)} by judge", caption, figure)
 
 
 def _gap_chart(runs: Sequence[Run]) -> Chart | None:
@@ -388,8 +451,10 @@ CHARTS: Mapping[str, Callable[[Sequence[Run]], Chart | None]] = {
     "bars-l1": lambda runs: _headline_by_domain(runs, "l1"),
     "bars-domain": lambda runs: _headline_by_domain(runs, "domain"),
     "tree": lambda runs: _tree_chart(runs[0]),
+    "rings": lambda runs: _rings_chart(runs[0]),
     "heat": _heat_chart,
     "gap": _gap_chart,
     "coverage": _coverage_chart,
     "bars-category": _rubric_domain_chart,
+    "bars-gates": _shut_gates_chart,
 }

@@ -32,7 +32,7 @@ NO_CAPTION = "no_caption"
 # The charts of runs whose captions are read, by name.
 CHARTS = (
     "radar-category", "trade", "length", "length-curves", "bars-generator", "reliability",
-    "shares", "bars-l1", "bars-domain", "tree",
+    "shares", "bars-l1", "bars-domain", "tree", "rings",
 )  # fmt: skip
 # What a judge says of a question: the right option, another one, or that it cannot tell.
 CLASSES = ("right", "wrong", "E")

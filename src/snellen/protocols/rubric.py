@@ -413,6 +413,6 @@ PROTOCOL = Protocol(
     extras=gate_extra,
     notes=gate_notes,
     tables=("rubric-studies",),
-    charts=("heat", "gap", "coverage", "bars-category"),
+    charts=("heat", "gap", "coverage", "bars-category", "bars-gates"),
     labels=labels,
 )

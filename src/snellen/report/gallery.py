@@ -18,7 +18,7 @@ from snellen.runs.folder import Run
 THUMBNAIL_SIDE = 360
 THUMBNAIL_QUALITY = 74
 PICTURES_A_CARD = 4
-TEXT_BUDGET = 2_600_000
+TEXT_BUDGET = 2_200_000
 """How many bytes all texts of a gallery may have; longer captions and judgements are cut."""
 LONGEST = (6000, 3000, 1500, 800, 400)
 KINDS = ("wrong", "unscored", "abstained")
