@@ -15,7 +15,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.worlds.compared_runs import simulated
 
-from snellen.comparisons.comparing import Gate, compare, gate_worse
+from snellen.comparisons.comparing import compare
+from snellen.comparisons.gates import Gate, gate_worse
 from snellen.metrics import Tally
 from snellen.protocols.direct import ACCURACY, macro
 from snellen.stats.bootstrap import Resampling, compare_paired

@@ -268,7 +268,7 @@ def compare(
         ComparisonError: the runs differ in what makes their difference meaningless; it is named.
         UsageError: there are fewer than two runs, a name is unknown, or a number is out of range.
     """
-    from snellen.comparisons import comparing
+    from snellen.comparisons.comparing import compare as compare_runs
     from snellen.stats.bootstrap import Resampling
 
     for name, number, least in (("resamples", resamples, 1), ("seed", seed, 0)):
@@ -280,7 +280,7 @@ def compare(
         raise UsageError(
             f"`level` cannot be {level!r}", hint="give a share between 0 and 1, such as 0.95"
         )
-    return comparing.compare(
+    return compare_runs(
         _loaded(runs),
         metrics=[metrics] if isinstance(metrics, str) else metrics,
         across=[across] if isinstance(across, str) else across,

@@ -20,7 +20,8 @@ from tests.worlds.compared_runs import (
 
 import snellen
 from snellen.comparisons.comparable import ACROSS
-from snellen.comparisons.comparing import Gate, compare, gate_as_good, gate_worse
+from snellen.comparisons.comparing import compare
+from snellen.comparisons.gates import Gate, gate_as_good, gate_worse
 from snellen.comparisons.pairing import ProbeKey
 from snellen.errors import ComparisonError, UsageError
 from snellen.protocols import PROTOCOLS

@@ -139,7 +139,7 @@ def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:
 
 def _verdict(comparison: Comparison, words: dict[str, Any]) -> int:
     """The exit code: 4 where a gate fails, 3 where its answer depends on unscored probes."""
-    from snellen.comparisons.comparing import Gate, gate_as_good, gate_worse
+    from snellen.comparisons.gates import Gate, gate_as_good, gate_worse
     from snellen.errors import UsageError
 
     first, last, margin = comparison.runs[0].name, comparison.runs[-1].name, words["margin"]
