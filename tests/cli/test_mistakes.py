@@ -140,14 +140,14 @@ def test_evalscopes_options_are_understood(tmp_path: Path) -> None:
     with serve(lambda body: "[judge] True") as server:
         line = command(data, server.url, tmp_path / "run", "--dataset-args", subset,
                        "--generation-config", "temperature=0.3,max_tokens=50",
-                       "--eval-batch-size", "2")  # fmt: skip
+                       "--eval-batch-size", "2", "--allow-outside", str(MINI))  # fmt: skip
         line[line.index("run")] = "eval"
         done = type_in(line)
         body = chats(server)[0]
     assert done.returncode == 0, done.stderr
     assert (body["temperature"], body["max_tokens"]) == (0.3, 50)
     items = load_run(tmp_path / "run").items
-    assert 0 < len(items) < len(load_benchmark(str(data)).items)
+    assert 0 < len(items) < len(load_benchmark("mini-direct").items)
 
 
 @pytest.mark.slow
