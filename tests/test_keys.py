@@ -11,15 +11,13 @@ import pytest
 from tests.worlds.engine_world import environment
 
 from snellen.keys import (
-    address,
     digest,
     digest_of,
     digest_of_set,
-    request_key,
     rng_for,
     seed_for,
 )
-from snellen.records import Image, Message, ReadTask, Request
+from snellen.records import Image, Message, ReadTask, Request, address, request_key
 
 IMAGE = Image("a.png", "d1", "/here/a.png")
 REQUEST = Request(

@@ -27,7 +27,7 @@ from snellen.runs.request import (
     in_python_words,
     refuse_unknown,
 )
-from snellen.runs.run import Finished, execute
+from snellen.runs.run import execute
 
 if TYPE_CHECKING:
     from snellen.comparisons.comparing import Comparison
@@ -185,7 +185,11 @@ async def run_async(
             raise asyncio.CancelledError(f"out={str(finished.folder)!r} goes on from here")
         if finished.error is not None and not finished.summary.counts.scored:
             raise finished.error
-    _tell(finished)
+    for notice in finished.notices:
+        LOG.warning("%s", in_python_words(notice))
+    if finished.error is not None:
+        hint = in_python_words(finished.error.hint)
+        LOG.warning("%s; %s", in_python_words(finished.error.message), hint)
     return load_run(finished.folder)
 
 
@@ -198,15 +202,6 @@ def _python_words() -> Iterator[None]:
         error.message, error.hint = in_python_words(error.message), in_python_words(error.hint)
         error.args = tuple(in_python_words(str(one)) for one in error.args)
         raise
-
-
-def _tell(finished: Finished) -> None:
-    """Says what a command prints beside its tables."""
-    for notice in finished.notices:
-        LOG.warning("%s", in_python_words(notice))
-    if finished.error is not None:
-        hint = in_python_words(finished.error.hint)
-        LOG.warning("%s; %s", in_python_words(finished.error.message), hint)
 
 
 @_with_signature

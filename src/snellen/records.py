@@ -9,6 +9,7 @@ An `Item` (pictures and text) goes to the model, its `Reply` goes to a judge wit
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +17,19 @@ from typing import Any, Literal
 
 import msgspec
 
+from snellen.keys import canonical_json
+
 ProtocolName = str
 Status = Literal["scored", "unscored", "skipped"]
 # A model or judge: its name, or a Python function that takes OpenAI-style messages.
 Speaker = str | Callable[..., Any]
 # Body fields of a request, as they are sent.
 Params = Mapping[str, Any]
+
+# A JSON object as it was read, its values not yet checked.
+JsonObject = dict[str, Any]
+# The part of a request's key that changes when keys are made differently.
+KEY_VERSION = "1"
 
 # The letters of options, in order.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -106,9 +114,40 @@ class Request:
     probe: str = ""
     ask: int = 0
     lead: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
-    schema: Mapping[str, Any] | tuple[str, ...] | None = None
+    params: Params = field(default_factory=dict)
+    schema: Params | tuple[str, ...] | None = None
     task: Task | None = field(default=None, compare=False)
+
+
+def request_key(
+    request: Request, *, model: str, params: Params, repeat: int = 0, prep: str = ""
+) -> str:
+    """The hash of everything that shapes an answer, save the endpoint's address.
+
+    `params` are the body fields that will be sent; `prep` names the picture preparation. Pictures
+    enter by digest, never by path. The ask and the repeat are in the key, so that a second ask is
+    an entry of its own.
+    """
+    h = hashlib.sha256()
+    head = [KEY_VERSION, model, params, request.ask, repeat, prep]
+    if request.schema is not None:
+        head.append(request.schema)
+    h.update(canonical_json(head))
+    for message in request.messages:
+        h.update(f"\x00{message.role}".encode())
+        for part in message.parts:
+            if isinstance(part, Image):
+                h.update(b"\x01" + part.digest.encode())
+            else:
+                data = part.encode(errors="surrogatepass")
+                h.update(b"\x02" + len(data).to_bytes(8, "big"))
+                h.update(data)
+    return h.hexdigest()
+
+
+def address(item_id: str, repeat: int, request: Request) -> str:
+    """Where a call stands in its run, unique there: item, repeat, purpose, probe, ask."""
+    return "\x1f".join((item_id, str(repeat), request.purpose, request.probe, str(request.ask)))
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -228,7 +267,7 @@ class Item:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     digest: str = ""
     original_id: str | int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Params = field(default_factory=dict)
 
 
 def walk(items: Sequence[Item], repeats: int = 1) -> Iterator[tuple[Item, int]]:
@@ -262,8 +301,8 @@ class Region:
     image_id: str
     bbox: tuple[float, float, float, float]
     nature: str
-    mask: Any = None
-    metadata: Any = None
+    mask: object = None
+    metadata: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +379,7 @@ class Verdict:
         return self.status == "unscored" and (self.reason or "").startswith("unreadable_")
 
 
-def is_unreadable(row: Any) -> bool:
+def is_unreadable(row: object) -> bool:
     """Whether a row, or one of a list of rows, says that a reply could not be read."""
     if isinstance(row, list | tuple):
         return any(map(is_unreadable, row))
@@ -365,7 +404,7 @@ class ModelRecord:
     name: str
     url: str = ""
     model: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
     family: str = ""
     license: str = ""
     released: str = ""

@@ -16,8 +16,7 @@ import pytest
 
 from snellen.engine.journal import AppendFile, CallRow, FolderLock, Journal, now, read_rows
 from snellen.errors import RunFolderError
-from snellen.keys import address
-from snellen.records import CallFailure, Message, Reply, Request, Usage
+from snellen.records import CallFailure, Message, Reply, Request, Usage, address
 
 REQUEST = Request("judge", (Message("user", ("Hm?",)),), "verdict", probe="q1")
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from tests.worlds.benchmark_files import png, write_lines
+from tests.worlds.flows import flow
 
 import snellen
 from snellen.cli import cli
 from snellen.errors import UsageError
 from snellen.flows import given_rows, run_by_hand
-from snellen.protocols import PROTOCOLS, flow, protocol_of
+from snellen.protocols import PROTOCOLS, protocol_of
 from snellen.protocols.captionqa import CANNOT_ANSWER, CaptionQAOptions, abstention_credit
 from snellen.protocols.protocol import JudgeDefaults
 from snellen.readers import LoadOptions, load_benchmark

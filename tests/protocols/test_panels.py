@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.worlds.flows import flow
 
 import snellen
 from snellen.errors import UsageError
 from snellen.flows import run_by_hand
-from snellen.protocols import Options, flow
+from snellen.protocols import Options
 from snellen.protocols.direct import DirectOptions
 from snellen.protocols.panels import Panel, ask_panel, count_votes, role_of
 from snellen.protocols.reading import ReadingOptions

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 from benchmarks.synthetic import make_reading
 from tests.worlds.benchmark_files import reading_folder
+from tests.worlds.flows import flow
 
 import snellen
 from snellen.cli import cli
 from snellen.figures.scatter import Point, frontier
 from snellen.flows import given_rows, run_by_hand
 from snellen.metrics import probe_table
-from snellen.protocols import caption_tally, flow
+from snellen.protocols import caption_tally
 from snellen.protocols.reading import UNCERTAIN, ReadingOptions
 from snellen.readers import load_benchmark
 from snellen.records import LETTERS, CallFailure, Item, Probe, Reply, ReplyRow, Request, Verdict

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from tests.worlds.benchmark_files import png, question, write_card, write_lines
+from tests.worlds.flows import flow
 
 import snellen
 from snellen.errors import UsageError
 from snellen.flows import run_by_hand
-from snellen.protocols import flow
 from snellen.protocols.reading import ReadingOptions
 from snellen.readers import load_benchmark
 from snellen.records import Reply, Request

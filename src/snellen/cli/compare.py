@@ -74,17 +74,6 @@ def command(**words: Any) -> int:
     A folder of several runs stands for all of them. A difference is the later run minus the
     earlier one.
     """
-    comparison = _compared(words)
-    if words["as_json"]:
-        from snellen.cli.printing import print_json
-
-        print_json(comparison)
-    else:
-        _show(comparison, words)
-    return _verdict(comparison, words)
-
-
-def _compared(words: dict[str, Any]) -> Comparison:
     from snellen.comparisons.comparing import compare
     from snellen.runs.folder import find_runs, load_run
     from snellen.stats.bootstrap import Resampling
@@ -95,30 +84,33 @@ def _compared(words: dict[str, Any]) -> Comparison:
     gated = [words[name] for name in ("fail_if_worse", "fail_unless_as_good") if words[name]]
     if gated:
         metrics = list(dict.fromkeys([*gated, *metrics]))
-    return compare(
+    comparison = compare(
         (load_run(folder) for folder in find_runs(words["runs"])),
         metrics=metrics or None,
         across=words["across"],
         common=words["common"],
         resampling=Resampling(words["resamples"], words["level"], words["seed"]),
     )
+    if words["as_json"]:
+        from snellen.cli.printing import print_json
 
+        print_json(comparison)
+    else:
+        from snellen.cli.printing import print_table, screen_width
+        from snellen.tables import comparison as tables
+        from snellen.tables.samples import flip_blocks
 
-def _show(comparison: Comparison, words: dict[str, Any]) -> None:
-    from snellen.cli.printing import print_table, screen_width
-    from snellen.tables import comparison as tables
-    from snellen.tables.samples import flip_blocks
-
-    for line in tables.change_lines(comparison):
-        click.echo(line)
-    for table in _tables(comparison, words):
-        print_table(table, markdown=words["markdown"])
-    if words["flips"]:
-        for line in flip_blocks(comparison, words["flips"], screen_width()):
+        for line in tables.change_lines(comparison):
             click.echo(line)
-    for note in comparison.notes:
-        if note.startswith("warning:"):
-            click.echo(note, err=True)
+        for table in _tables(comparison, words):
+            print_table(table, markdown=words["markdown"])
+        if words["flips"]:
+            for line in flip_blocks(comparison, words["flips"], screen_width()):
+                click.echo(line)
+        for note in comparison.notes:
+            if note.startswith("warning:"):
+                click.echo(note, err=True)
+    return _verdict(comparison, words)
 
 
 def _tables(comparison: Comparison, words: dict[str, Any]) -> Iterable[Table]:

@@ -44,7 +44,28 @@ def understand(
     if eval_batch_size is not None:
         request = replace(request, concurrency=eval_batch_size)
     if dataset_args is not None:
-        request = _with_dataset(request, _mapping("--dataset-args", dataset_args))
+        found = _mapping("--dataset-args", dataset_args)
+        others = set(found) - {str(request.benchmark)}
+        if others:
+            raise UsageError(
+                f"--dataset-args speaks of {', '.join(sorted(others))}, and the benchmark is "
+                f"{request.benchmark}",
+                hint="name the benchmark that is evaluated",
+            )
+        entry = found.get(str(request.benchmark))
+        if not isinstance(entry, Mapping):
+            raise UsageError(
+                "--dataset-args holds no object for the benchmark",
+                hint='for example: {"perception_bench": {"subset_list": ["ocr_error"]}}',
+            )
+        _refuse("--dataset-args", entry, DATASET_OPTIONS)
+        strange = set(entry) - {"subset_list"}
+        if strange:
+            raise UsageError(
+                f"--dataset-args: `{min(strange)}` has no counterpart here",
+                hint="`subset_list` is understood, which is --subset LABEL",
+            )
+        request = replace(request, subset=entry.get("subset_list") or request.subset)
     if generation_config is not None:
         text = generation_config.strip()
         fields = (
@@ -56,30 +77,6 @@ def understand(
         kept = {k: v for k, v in fields.items() if k not in LEFT_OUT}
         request = replace(request, params={**kept, **request.params})
     return request
-
-
-def _with_dataset(request: RunRequest, found: Mapping[str, object]) -> RunRequest:
-    others = set(found) - {str(request.benchmark)}
-    if others:
-        raise UsageError(
-            f"--dataset-args speaks of {', '.join(sorted(others))}, and the benchmark is "
-            f"{request.benchmark}",
-            hint="name the benchmark that is evaluated",
-        )
-    entry = found.get(str(request.benchmark))
-    if not isinstance(entry, Mapping):
-        raise UsageError(
-            "--dataset-args holds no object for the benchmark",
-            hint='for example: {"perception_bench": {"subset_list": ["ocr_error"]}}',
-        )
-    _refuse("--dataset-args", entry, DATASET_OPTIONS)
-    strange = set(entry) - {"subset_list"}
-    if strange:
-        raise UsageError(
-            f"--dataset-args: `{min(strange)}` has no counterpart here",
-            hint="`subset_list` is understood, which is --subset LABEL",
-        )
-    return replace(request, subset=entry.get("subset_list") or request.subset)
 
 
 def _mapping(option: str, text: str) -> Mapping[str, object]:

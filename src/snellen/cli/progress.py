@@ -97,7 +97,17 @@ class Progress:
         with redirect_stderr(ErasingStderr(terminal)):
             try:
                 while True:
-                    _draw(self.block(counters), terminal)
+                    # Shows lines from the cursor on, as far as they fit; the cursor stays there.
+                    lines = self.block(counters)
+                    width, height = _size_of(terminal)
+                    lines, room = lines[: max(height - 1, 1)], width - 1
+                    short = [
+                        line if len(cut(line, room)) == 1 else cut(line, room - 1)[0] + "…"
+                        for line in lines
+                    ]
+                    back = TO_START + (UP.format(len(lines) - 1) if len(lines) > 1 else "")
+                    terminal.write(CLEAR_BELOW + "\n".join(short) + back)
+                    terminal.flush()
                     await asyncio.sleep(LIVE_EVERY_S)
             finally:
                 terminal.write(CLEAR_BELOW)
@@ -209,16 +219,6 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _draw(lines: list[str], terminal: TextIO) -> None:
-    """Shows lines from the cursor on, as far as they fit; the cursor stays there."""
-    width, height = _size_of(terminal)
-    lines, room = lines[: max(height - 1, 1)], width - 1
-    short = [line if len(cut(line, room)) == 1 else cut(line, room - 1)[0] + "…" for line in lines]
-    back = TO_START + (UP.format(len(lines) - 1) if len(lines) > 1 else "")
-    terminal.write(CLEAR_BELOW + "\n".join(short) + back)
-    terminal.flush()
 
 
 def _size_of(terminal: TextIO) -> tuple[int, int]:

@@ -9,8 +9,7 @@ from snellen.engine.job import Job, Sink, deliver
 from snellen.engine.journal import read_calls
 from snellen.engine.pacing import cost_usd
 from snellen.flows import run_by_hand
-from snellen.keys import address
-from snellen.records import Answer, Image, Reply, Request, Usage
+from snellen.records import Answer, Image, Reply, Request, Usage, address
 
 ASSUMED_PICTURE_TOKENS = 1200
 CHARACTERS_A_TOKEN = 4

@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from snellen.errors import DataError, RunFolderError
-from snellen.keys import address
-from snellen.records import Answer, CallFailure, Reply, Request
+from snellen.records import Answer, CallFailure, Reply, Request, address
 
 T = TypeVar("T")
 

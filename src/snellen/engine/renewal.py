@@ -9,8 +9,7 @@ from typing import Any
 from snellen.engine.job import Work
 from snellen.engine.journal import CallRow
 from snellen.flows import Flow
-from snellen.keys import address
-from snellen.records import Answer, CallFailure, Request, is_unreadable
+from snellen.records import Answer, CallFailure, Request, address, is_unreadable
 
 NOT_ASKED = CallFailure("stopped", "not asked yet")
 

@@ -24,7 +24,6 @@ from snellen.engine.pacing import Budget, DriveOptions
 from snellen.engine.queues import Call, Gates, Lane, Node
 from snellen.errors import ImageError, SnellenError
 from snellen.flows import Flow
-from snellen.keys import address, request_key
 from snellen.pictures import prepare
 from snellen.records import (
     HOPELESS,
@@ -33,7 +32,9 @@ from snellen.records import (
     CallFailure,
     Reply,
     Request,
+    address,
     is_unreadable,
+    request_key,
 )
 
 __all__ = ["DriveOptions", "Scheduler"]

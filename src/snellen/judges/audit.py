@@ -177,7 +177,17 @@ def read_audit(path: str | Path, run: Run) -> list[AuditRow]:
         if line.strip():
             row = _decoded(line, file, number)
             row = _checked(row, run, probes.get((row.id, row.probe_id)), (file, number))
-            _refuse_two_truths(row, rows.setdefault(_row_key(row), row), (file, number))
+            earlier = rows.setdefault(_row_key(row), row)
+            place = (file, number)
+            if row.truth != earlier.truth:
+                raise DataError(
+                    f"probe {row.probe_id} of {row.id} stands twice, as `{earlier.truth}` and "
+                    f"`{row.truth}`",
+                    file=place[0],
+                    row=place[1],
+                    field="truth",
+                    hint="keep one row a verdict",
+                )
     if not rows:
         raise DataError("holds no rows", file=file, hint="write one with `snellen audit RUN --out`")
     return list(rows.values())
@@ -185,18 +195,6 @@ def read_audit(path: str | Path, run: Run) -> list[AuditRow]:
 
 def _row_key(row: AuditRow) -> Key:
     return row.id, row.repeat, row.probe_id
-
-
-def _refuse_two_truths(row: AuditRow, earlier: AuditRow, place: tuple[Path, int]) -> None:
-    if row.truth != earlier.truth:
-        raise DataError(
-            f"probe {row.probe_id} of {row.id} stands twice, as `{earlier.truth}` and "
-            f"`{row.truth}`",
-            file=place[0],
-            row=place[1],
-            field="truth",
-            hint="keep one row a verdict",
-        )
 
 
 def _decoded(line: str, file: Path, number: int) -> AuditRow:
@@ -294,8 +292,12 @@ def _score(
     truths: Mapping[Key, Truth],
 ) -> Score:
     images = [item.cluster or item.id for item, _, _ in known]
-    called = np.array([question.counts(_value(v), p) for _, p, v in known], float)
-    found = np.array([_found(question, p, truths.get(_key(v))) for _, p, v in known], float)
+    called = np.array(
+        [question.counts("" if v.verdict is None else v.verdict, p) for _, p, v in known], float
+    )
+    found = np.array(
+        [_found(question, p, truths.get((v.id, v.repeat, v.probe_id))) for _, p, v in known], float
+    )
     tally = audit_tally(images, called, found)
     looked = ~np.isnan(found)
     so, not_so = looked & (found == 1.0), looked & (found == 0.0)
@@ -304,14 +306,6 @@ def _score(
     powered = prediction_powered(tally)
     inverted = _inverted(tally, powered.raw, sensitivity, specificity)
     return Score(question.metric, powered, inverted, sensitivity, specificity)
-
-
-def _value(verdict: Verdict) -> Truth:
-    return "" if verdict.verdict is None else verdict.verdict
-
-
-def _key(verdict: Verdict) -> Key:
-    return verdict.id, verdict.repeat, verdict.probe_id
 
 
 def _found(question: _Question, probe: Probe, truth: Truth | None) -> float:
@@ -342,25 +336,20 @@ def _differing(
             q.classes for qs in _QUESTIONS.values() for q in qs if q.metric == score.metric
         )
         for rate, audit in (("sensitivity", score.sensitivity), ("specificity", score.specificity)):
-            check = _checked_rate(confusion, classes, positive=rate == "sensitivity")
+            # The check's share of truths within (or outside) some classes that the judge saw so.
+            positive = rate == "sensitivity"
+            hits = n = 0
+            for truth, row in zip(confusion["truths"], confusion["counts"], strict=True):
+                if (truth in classes) != positive:
+                    continue
+                for said, count in zip(confusion["said"], row, strict=True):
+                    if said != "unscored":
+                        n += count
+                        hits += count * ((said in classes) == positive)
+            check = Trials(hits, n)
             if check.n and audit.n:
                 p = rates_differ(check, audit)
                 found.append(Differing(score.metric, rate, check, audit, p))
     adjusted = holm([one.p_value for one in found])
     pairs = zip(found, adjusted, strict=True)
     return tuple(replace(one, p_value=float(p)) for one, p in pairs if p < ALARM)
-
-
-def _checked_rate(
-    confusion: Mapping[str, Any], classes: frozenset[str], *, positive: bool
-) -> Trials:
-    """The check's share of truths within (or outside) some classes that the judge saw so."""
-    hits = n = 0
-    for truth, row in zip(confusion["truths"], confusion["counts"], strict=True):
-        if (truth in classes) != positive:
-            continue
-        for said, count in zip(confusion["said"], row, strict=True):
-            if said != "unscored":
-                n += count
-                hits += count * ((said in classes) == positive)
-    return Trials(hits, n)

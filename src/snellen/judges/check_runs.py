@@ -184,7 +184,12 @@ def _calls(usage: Mapping[str, Any]) -> int:
 def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
     protocol, run = made.benchmark.protocol, trial.plain
     found = answered(made, run.verdicts)
-    untuned = _typical(found, run.spec.judge)
+    # What confusions are made of: no negated facts, and nothing that the judge was tuned on.
+    judge = run.spec.judge
+    keep = found.treatment != "negated"
+    if judge.fidelity == "low":
+        keep = keep & (found.source != "dev")
+    untuned = part_of(found, keep) if keep.any() else found
     position = None
     if trial.shuffled is not None:
         options = ReadingOptions(option_seed=_order_seed(wish))
@@ -207,14 +212,6 @@ def _measured(made: Material, trial: _Trial, wish: CheckWish) -> ProtocolCheck:
         params=dict(run.spec.judge.params),
         usage=_usage(trial),
     )
-
-
-def _typical(found: Answered, judge: ModelRecord) -> Answered:
-    """What confusions are made of: no negated facts, and nothing that the judge was tuned on."""
-    keep = found.treatment != "negated"
-    if judge.fidelity == "low":
-        keep = keep & (found.source != "dev")
-    return part_of(found, keep) if keep.any() else found
 
 
 def _confusions(found: Answered, protocol: ProtocolName) -> dict[str, Confusion]:

@@ -294,7 +294,10 @@ def _known_values(regions: Sequence[Region]) -> Iterator[_Known]:
         named.add((region.image_id, subject.casefold()))
         for aspect, value, part in _values(data):
             is_usable = _words(value) and len(value.split()) <= MOST_WORDS
-            if is_usable and not _gives_away(subject, value):
+            if is_usable and not (
+                any(word in subject.casefold() for word in _words(value))
+                or bool(_words(value) & _words(subject))
+            ):
                 place = f"{region.region_id}/{aspect}"
                 yield _Known(place, region.image_id, aspect, subject, value, part)
 
@@ -364,13 +367,6 @@ def _others(found: _Known, pool: Sequence[str], rng: np.random.Generator) -> tup
         if len(chosen) == N_OPTIONS - 1:
             break
     return tuple(chosen)
-
-
-def _gives_away(subject: str, value: str) -> bool:
-    """Whether a thing's name holds a word of the value, be it as `reddish` holds `red`."""
-    return any(word in subject.casefold() for word in _words(value)) or bool(
-        _words(value) & _words(subject)
-    )
 
 
 def _words(text: str) -> frozenset[str]:

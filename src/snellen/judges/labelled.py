@@ -111,7 +111,9 @@ def load_trials(folder: str | Path) -> list[Trial]:
         DataError: a file of the material is missing or broken.
     """
     base = Path(folder)
-    frozen = _frozen_pictures(base)
+    pictures = {r["question_id"]: r["image_id"] for r in _rows(base, "reading/questions")}
+    asked = {pictures[r["question_id"]] for r in _rows(base, "paraphrases/reading")}
+    frozen = frozenset(asked | {r["id"] for r in _rows(base, "paraphrases/rubric")})
     found = [*_reading_trials(base, frozen), *_rubric_trials(base, frozen), *_direct_trials(base)]
     if not found:
         raise DataError("holds no labelled trials", file=base, hint="give the folder of `mini`")
@@ -133,11 +135,11 @@ def read_verdicts(trial: Trial, answer: Answer) -> tuple[Judgement, ...]:
         case RubricTask(must_right=must, easy_wrong=easy):
             groups = parse_assessment(answer.text, len(must), len(easy))
             sides = zip((g.value for g in groups), (must, easy), strict=True)
-            return tuple(v for value, side in sides for v in _side(value, len(side)))
-
-
-def _side(value: object, n: int) -> tuple[Judgement, ...]:
-    return value if isinstance(value, tuple) else (None,) * n
+            return tuple(
+                v
+                for value, side in sides
+                for v in (value if isinstance(value, tuple) else (None,) * len(side))
+            )
 
 
 def _row(protocol: ProtocolName, half: Half, pairs: Iterable[tuple[Trial, Answer]]) -> JudgeRow:
@@ -170,12 +172,6 @@ _UNCERTAIN = "E"
 
 def _share(hits: Sequence[bool]) -> float | None:
     return sum(hits) / len(hits) if hits else None
-
-
-def _frozen_pictures(base: Path) -> frozenset[str]:
-    pictures = {r["question_id"]: r["image_id"] for r in _rows(base, "reading/questions")}
-    asked = {pictures[r["question_id"]] for r in _rows(base, "paraphrases/reading")}
-    return frozenset(asked | {r["id"] for r in _rows(base, "paraphrases/rubric")})
 
 
 def _reading_trials(base: Path, frozen: frozenset[str]) -> Iterator[Trial]:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from snellen.flows import Flow
 from snellen.metrics import Metric
 from snellen.protocols import captionqa, direct, reading, rubric
 from snellen.protocols.protocol import Options, Protocol
-from snellen.records import Item, Outcome
 
 __all__ = [
     "PROTOCOLS",
     "Options",
     "Protocol",
-    "flow",
     "judge_forms",
     "metric_named",
     "protocol_of",
@@ -64,8 +61,3 @@ def judge_forms(options: Options) -> tuple[frozenset[str], ...]:
     [['assistant_answer', 'problem', 'reference_answer']]
     """
     return options.judge_forms
-
-
-def flow(item: Item, options: Options, repeat: int = 0) -> Flow[Outcome]:
-    """The flow of one item under the protocol of the options."""
-    return protocol_of_options(options).flow(item, options, repeat)

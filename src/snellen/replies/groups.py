@@ -237,12 +237,15 @@ def _json_group(value: Any) -> Group:
         return Group(tuple(map(_row_value, value.values())), tuple(value))
     if not isinstance(value, list):
         return Group((value,))
-    ids = tuple(str(i) for i in (_row_id(row) for row in value) if i is not None)
+    ids = tuple(
+        str(i)
+        for i in (
+            (next((row[k] for k in _ROW_IDS if k in row), None) if isinstance(row, dict) else None)
+            for row in value
+        )
+        if i is not None
+    )
     return Group(tuple(map(_row_value, value)), ids if len(ids) == len(value) else ())
-
-
-def _row_id(row: Any) -> Any:
-    return next((row[k] for k in _ROW_IDS if k in row), None) if isinstance(row, dict) else None
 
 
 def _row_value(row: Any) -> Any:

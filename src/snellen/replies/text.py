@@ -227,20 +227,16 @@ def drop_thinking(text: str) -> str:
         return rest
     for mark in THOUGHT_MARKS:
         if mark.opening.pattern != "analysis":
-            rest = _without(rest, mark)
+            kept: list[str] = []
+            at = 0
+            while opening := mark.opening.search(rest, at):
+                closing = mark.closing.search(rest, opening.end())
+                if closing is None and mark.must_close:
+                    break
+                kept += (rest[at : opening.start()], " ")
+                at = closing.end() if closing else len(rest)
+            rest = "".join(kept) + rest[at:]
     return _ENDS_THOUGHT.split(rest)[-1]
-
-
-def _without(text: str, mark: ThoughtMark) -> str:
-    kept: list[str] = []
-    at = 0
-    while opening := mark.opening.search(text, at):
-        closing = mark.closing.search(text, opening.end())
-        if closing is None and mark.must_close:
-            break
-        kept += (text[at : opening.start()], " ")
-        at = closing.end() if closing else len(text)
-    return "".join(kept) + text[at:]
 
 
 # Letters and symbols by category, yet nothing on a screen.

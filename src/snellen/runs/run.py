@@ -25,7 +25,7 @@ from snellen.engine.signals import interruptible
 from snellen.errors import RunFolderError, SnellenError
 from snellen.flows import Flow, match_given, with_system
 from snellen.pictures.prepare import PictureRules
-from snellen.protocols import Options, flow
+from snellen.protocols import Options, protocol_of_options
 from snellen.protocols.panels import Panel, ask_panel
 from snellen.records import Benchmark, Item, ModelRecord, Outcome, ReplyRow, Verdict, walk
 from snellen.runs.controls import gather, swapped_options
@@ -473,10 +473,11 @@ def work(plan: Plan) -> Iterator[Work]:
 
 def flow_of(plan: Plan, item: Item, repeat: int) -> Flow[Outcome]:
     """The flow of one item, before one judge or a panel."""
+    ask = protocol_of_options(plan.options).flow
     texts = {role: template.text for role, template in plan.systems.items()}
     if plan.panel is None:
-        return with_system(flow(item, plan.options, repeat), texts)
-    make = partial(flow, item, plan.options, repeat)
+        return with_system(ask(item, plan.options, repeat), texts)
+    make = partial(ask, item, plan.options, repeat)
     return with_system(ask_panel(make, plan.panel, asks_model=plan.options.asks_model), texts)
 
 
