@@ -17,7 +17,6 @@ A failed call is not an exception: it is a `records.CallFailure`, a value that a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 INTERRUPTED = 130
 """The exit code of what Ctrl-C has ended."""
@@ -33,7 +32,7 @@ class SnellenError(Exception):
         self.message = message
         self.hint = hint
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """How it is pickled: as it stands, since subclasses are made of other words.
 
         What cannot be unpickled is lost between processes, and a pool waits for it for ever.
@@ -41,7 +40,7 @@ class SnellenError(Exception):
         return _as_it_was, (type(self), self.args), self.__dict__
 
 
-def _as_it_was(kind: type[SnellenError], args: tuple[Any, ...]) -> SnellenError:
+def _as_it_was(kind: type[SnellenError], args: tuple[object, ...]) -> SnellenError:
     return kind.__new__(kind, *args)
 
 

@@ -20,6 +20,7 @@ from snellen.records import (
     CallFailure,
     Item,
     Message,
+    Params,
     Reply,
     ReplyRow,
     Request,
@@ -33,7 +34,7 @@ from snellen.templates import bundled
 R = TypeVar("R")
 T = TypeVar("T")
 Flow = Generator[Any, Any, R]
-Schema = Mapping[str, Any] | tuple[str, ...]
+Schema = Params | tuple[str, ...]
 Given = Mapping[tuple[str, int], ReplyRow]
 
 REASKS = 2
@@ -45,7 +46,7 @@ def run_by_hand(
     flow: Flow[R],
     answer: Callable[[Request], Answer],
     *,
-    on_result: Callable[[Any], None] | None = None,
+    on_result: Callable[[object], None] | None = None,
 ) -> R:
     """Drives a flow without any I/O: `answer` plays model and judge. For tests and simulation.
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
+
+from snellen.records import JsonObject
 
 CATEGORIES = (
     "Recognition",
@@ -76,8 +78,8 @@ class RegionRow(Struct):
         Meta(description="[ymin, xmin, ymax, xmax] in thousandths of the upright picture"),
     ]
     nature: Annotated[str, Meta(description="`thing` or `stuff`")]
-    mask: Any = None
-    metadata: Any = None
+    mask: object = None
+    metadata: object = None
 
 
 class QuestionRow(Struct):
@@ -99,7 +101,7 @@ class DirectRow(Struct):
     index: Id
     problem: Annotated[str, Meta(description="a text, with <|image_N|> where a picture stands")]
     answer: Annotated[
-        str | int | float | dict[str, Any] | None,
+        str | int | float | JsonObject | None,
         Meta(description="a text, a number, or {answer: text}"),
     ]
     image: Raw = Raw(b"null")
@@ -307,7 +309,7 @@ def whole_id(value: Id | float) -> Id:
     return value
 
 
-def answer_text(value: Any) -> str | None:
+def answer_text(value: object) -> str | None:
     """The reference answer as text: a text, a number, `{"answer": ...}` or that as JSON text.
 
     >>> answer_text(4), answer_text({"answer": "left"}), answer_text('{"answer": 2}')
@@ -328,7 +330,7 @@ def answer_text(value: Any) -> str | None:
 
 def _unwrapped(text: str) -> str:
     try:
-        found = msgspec.json.decode(text, type=dict[str, Any])
+        found = msgspec.json.decode(text, type=JsonObject)
     except msgspec.DecodeError:
         return text
     inner = answer_text(found.get("answer"))
@@ -343,7 +345,7 @@ def labels_of(value: list[str] | str | None) -> tuple[str, ...]:
     return tuple(one for one in many if one.strip())
 
 
-def _blank(field: str, value: Any) -> Iterator[Fault]:
+def _blank(field: str, value: object) -> Iterator[Fault]:
     if isinstance(value, str) and not value.strip():
         yield Fault(field, "the text is empty", "write it, or leave the row out")
 

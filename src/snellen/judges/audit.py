@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from snellen.errors import DataError, UsageError
 from snellen.keys import rng_for
 from snellen.metrics import ratio
-from snellen.records import LETTERS, Item, Probe, Verdict, walk
+from snellen.records import LETTERS, Item, Params, Probe, Verdict, walk
 from snellen.runs.folder import Run
 from snellen.stats.bootstrap import holm, intervals
 from snellen.stats.correction import (
@@ -325,9 +324,7 @@ def _inverted(
     return None if math.isnan(found.estimate) else found
 
 
-def _differing(
-    scores: Sequence[Score], confusion: Mapping[str, Any] | None
-) -> tuple[Differing, ...]:
+def _differing(scores: Sequence[Score], confusion: Params | None) -> tuple[Differing, ...]:
     if confusion is None:
         return ()
     found = []

@@ -6,10 +6,9 @@ Each protocol is a run folder of its own below the check's, so that an interrupt
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import snellen
 from snellen.engine.job import Display
@@ -30,7 +29,7 @@ from snellen.protocols import PROTOCOLS
 from snellen.protocols.reading import ReadingOptions
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.readers.mini import MINI
-from snellen.records import ModelRecord, ProtocolName, Region
+from snellen.records import JsonObject, ModelRecord, Params, ProtocolName, Region
 from snellen.runs.folder import Run, load_run, write_json
 from snellen.runs.judge_errors import Confusion, JudgeCheck, ProtocolCheck
 from snellen.runs.plan import GivenReplies, plan_for
@@ -173,7 +172,7 @@ def _order_seed(wish: CheckWish) -> int:
     return wish.seed + 1
 
 
-def _calls(usage: Mapping[str, Any]) -> int:
+def _calls(usage: Params) -> int:
     return sum(
         int(entry.get("done", 0))
         for role, entry in usage.items()
@@ -222,7 +221,7 @@ def _confusions(found: Answered, protocol: ProtocolName) -> dict[str, Confusion]
     return {name: one for name, one in made.items() if all(sum(row) for row in one.counts)}
 
 
-def _usage(trial: _Trial) -> dict[str, Any]:
+def _usage(trial: _Trial) -> JsonObject:
     """Usage of the judge, the shuffled run's beside the plain one's."""
     runs = {"plain": trial.plain, "shuffled": trial.shuffled}
     return {

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from snellen.keys import rng_for
-from snellen.records import Region
+from snellen.records import Params, Region
 
 Treatment = Literal["stated", "absent", "changed", "negated"]
 TREATMENTS: tuple[Treatment, ...] = ("stated", "absent", "changed", "negated")
@@ -302,7 +302,7 @@ def _known_values(regions: Sequence[Region]) -> Iterator[_Known]:
                 yield _Known(place, region.image_id, aspect, subject, value, part)
 
 
-def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _values(data: Params) -> Iterator[tuple[str, str, str]]:
     """The aspects of a region's metadata with their values, and what is counted."""
     look = _section(data, "detailed_appearance")
     yield "colour", _text(_first(look.get("overall_color_palette"))), ""
@@ -319,16 +319,16 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             return
 
 
-def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _section(data: Params, name: str) -> Params:
     section = data.get(name)
     return section if isinstance(section, Mapping) else {}
 
 
-def _first(values: Any) -> Any:
+def _first(values: object) -> object:
     return values[0] if isinstance(values, list) and values else None
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return " ".join(value.split()).rstrip(".") if isinstance(value, str) else ""
 
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -20,6 +20,7 @@ from snellen.records import (
     Answer,
     CallFailure,
     GradeTask,
+    JsonObject,
     ProtocolName,
     ReadTask,
     Request,
@@ -232,7 +233,7 @@ def _replies(base: Path, name: str) -> Mapping[str, Mapping[str, str]]:
     }
 
 
-def _rows(base: Path, name: str) -> list[dict[str, Any]]:
+def _rows(base: Path, name: str) -> list[JsonObject]:
     """The rows of `name.jsonl`, or of its parts `name-*.jsonl`."""
     place = base / name
     whole = place.with_name(place.name + ".jsonl")
@@ -242,8 +243,8 @@ def _rows(base: Path, name: str) -> list[dict[str, Any]]:
     return [row for file in files for row in _decode(file)]
 
 
-def _decode(file: Path) -> list[dict[str, Any]]:
+def _decode(file: Path) -> list[JsonObject]:
     try:
-        return msgspec.json.Decoder(dict[str, Any]).decode_lines(file.read_text(encoding="utf-8"))
+        return msgspec.json.Decoder(JsonObject).decode_lines(file.read_text(encoding="utf-8"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"is no JSON-lines file: {error}", file=file) from error

@@ -5,9 +5,8 @@ Source: CapProbe (arXiv 2608.11074), section 4, tables 2 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from snellen.metrics import (
     ratio,
 )
 from snellen.protocols.protocol import Extra, Replies, RunView, Verdicts
-from snellen.records import Item, abstains
+from snellen.records import Item, Params, abstains
 from snellen.stats.agreement import calibration
 
 # Why the questions of an image are skipped that a file of captions does not have.
@@ -206,7 +205,7 @@ CONTROL_NOTES = {
 }
 
 
-def caption_notes(view: RunView, extra: Mapping[str, Any]) -> Iterator[str]:
+def caption_notes(view: RunView, extra: Params) -> Iterator[str]:
     """How captions were read where that was not the published way, and how sure the judge was."""
     options = view.options
     control = str(options.get("control") or "")

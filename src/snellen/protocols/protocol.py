@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from snellen.flows import REASKS, Flow, Given
 from snellen.metrics import Metric, ProbeTable, Tally
-from snellen.records import Item, Outcome, Probe, Reply, ReplyRow, Request, Verdict
+from snellen.records import (
+    Item,
+    JsonObject,
+    Outcome,
+    Params,
+    Probe,
+    Reply,
+    ReplyRow,
+    Request,
+    Verdict,
+)
 from snellen.templates import Template
 
 Replies = Mapping[tuple[str, int], ReplyRow]
 Verdicts = Mapping[tuple[str, int, str], Verdict]
-Extra = dict[str, Any]
+Extra = JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +75,7 @@ class RunView:
     `options` are the settings that `run.json` records, `prompts` the prompts by purpose.
     """
 
-    options: Mapping[str, Any]
+    options: Params
     prompts: Mapping[str, Template]
     items: tuple[Item, ...]
     replies: Replies
@@ -128,7 +138,7 @@ def no_extras(view: RunView) -> Extra:
     return {}
 
 
-def no_notes(view: RunView, extra: Mapping[str, Any]) -> Iterator[str]:
+def no_notes(view: RunView, extra: Params) -> Iterator[str]:
     """No notes."""
     del view, extra
     return iter(())
@@ -169,7 +179,7 @@ class Protocol:
     classes: tuple[str, ...] = ("true", "false")
     describes: bool = True
     extras: Callable[[RunView], Extra] = no_extras
-    notes: Callable[[RunView, Mapping[str, Any]], Iterator[str]] = no_notes
+    notes: Callable[[RunView, Params], Iterator[str]] = no_notes
     tables: tuple[str, ...] = ()
     charts: tuple[str, ...] = ()
     labels: Callable[[Item, Probe], tuple[str, tuple[str, ...]]] = item_labels
@@ -181,7 +191,7 @@ class Protocol:
         kept = self.partial.get(dimension, names)
         return [name for name in names if name in kept]
 
-    def options_from(self, recorded: Mapping[str, Any]) -> Options:
+    def options_from(self, recorded: Params) -> Options:
         """The options that `run.json` records; what is no option of the protocol is left out."""
         known = {one.name for one in fields(self.options)} - {"given"}
         return self.options(**{name: value for name, value in recorded.items() if name in known})

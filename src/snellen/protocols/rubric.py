@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -34,8 +33,10 @@ from snellen.protocols.protocol import (
 from snellen.protocols.verdicts import settle
 from snellen.records import (
     Item,
+    JsonObject,
     Message,
     Outcome,
+    Params,
     Probe,
     Reply,
     ReplyRow,
@@ -196,7 +197,7 @@ def _audit_groups(
     return verdicts
 
 
-def _assessment_schema(n_a: int, n_b: int) -> dict[str, Any]:
+def _assessment_schema(n_a: int, n_b: int) -> JsonObject:
     """As many booleans for each group as it has statements."""
     groups = {
         name: {"type": "array", "items": {"type": "boolean"}, "minItems": n, "maxItems": n}
@@ -350,7 +351,7 @@ def gate_extra(view: RunView) -> Extra:
     return extra
 
 
-def gate_notes(view: RunView, extra: Mapping[str, Any]) -> Iterator[str]:
+def gate_notes(view: RunView, extra: Params) -> Iterator[str]:
     """What people are told about the gates: images without a group, and what `gate_first` did."""
     del view
     if extra["images_without_must_right"]:

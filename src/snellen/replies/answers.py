@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from snellen.replies import vocabulary as words
 from snellen.replies.official import NO_MARKERS, official_verdict
@@ -99,7 +98,7 @@ class Kind:
     """
 
     bare: Callable[[str], Parsed | None]
-    field: Callable[[Any], Parsed | None]
+    field: Callable[[object], Parsed | None]
     announced: re.Pattern[str]
     shared: re.Pattern[str] | None = None
     lone: Callable[[str], bool] = lambda text: True
@@ -326,7 +325,7 @@ def _word(text: str) -> str:
     return " ".join(_stripped(plain).split())
 
 
-def read_boolean(value: Any) -> Parsed:
+def read_boolean(value: object) -> Parsed:
     """A JSON value or a short text that should be one verdict and nothing else.
 
     >>> [read_boolean(v).value for v in (True, "false", 0, "No")]
@@ -343,7 +342,7 @@ def read_boolean(value: Any) -> Parsed:
     return _bare_verdict(value) or unread(why_none(value), value)
 
 
-def _verdict_field(value: Any) -> Parsed | None:
+def _verdict_field(value: object) -> Parsed | None:
     """The verdict of a JSON object: its verdict fields must agree. None if it has no such field."""
     if isinstance(value, list):
         return _verdict_field(value[0]) if len(value) == 1 else None

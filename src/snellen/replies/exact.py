@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from snellen.replies import vocabulary as words
 from snellen.replies.answers import Kind, announcement, read_answer
@@ -114,7 +113,7 @@ def _bare(text: str) -> Parsed | None:
     return None if not short or is_sentence or _NAMED.search(short) else recovered(short)
 
 
-def _field(value: Any) -> Parsed | None:
+def _field(value: object) -> Parsed | None:
     if not isinstance(value, dict):
         return None
     for name in ("answer", "final_answer", "choice"):

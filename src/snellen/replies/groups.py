@@ -11,8 +11,8 @@ import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from snellen.records import JsonObject
 from snellen.replies import vocabulary as words
 from snellen.replies.answers import read_boolean, why_none
 from snellen.replies.text import (
@@ -37,7 +37,7 @@ class Group:
     results are this group's; `exact` is True for the form that the protocol prescribes.
     """
 
-    items: tuple[Any, ...]
+    items: tuple[object, ...]
     ids: tuple[str, ...] = ()
     closed: bool = True
     exact: bool = False
@@ -201,7 +201,7 @@ def read_json(text: str) -> Found:
     return found
 
 
-def _collect(value: dict[str, Any], found: Found) -> None:
+def _collect(value: JsonObject, found: Found) -> None:
     if all(re.fullmatch(r"[abAB][\s_.-]?\d{1,4}", key) for key in value):
         found.setdefault("", []).append(_json_group(value))
         return
@@ -227,7 +227,7 @@ _ROW_VALUES = (
 )  # fmt: skip
 
 
-def _json_group(value: Any) -> Group:
+def _json_group(value: object) -> Group:
     if isinstance(value, dict):
         inner = next((v for k, v in value.items() if k.lower() in ("result", "results")), None)
         if isinstance(inner, list):
@@ -248,7 +248,7 @@ def _json_group(value: Any) -> Group:
     return Group(tuple(map(_row_value, value)), ids if len(ids) == len(value) else ())
 
 
-def _row_value(row: Any) -> Any:
+def _row_value(row: object) -> object:
     if isinstance(row, dict):
         return next((row[k] for k in _ROW_VALUES if k in row), None)
     return row
@@ -289,7 +289,7 @@ READERS: tuple[Callable[[str], Found], ...] = (
 )  # fmt: skip
 
 
-def in_order(group: Group) -> Sequence[Any] | None:
+def in_order(group: Group) -> Sequence[object] | None:
     """The items in the order of the rubrics, as numbered ids put them; None if a number is missing.
 
     Numbers (`2`, `A2`, `rubric_2`) may begin anywhere: at 0, at 1, or where the other group's
@@ -330,7 +330,7 @@ def _same_ids(group: Group, n: int) -> Parsed:
 
     In a conflict the other rubrics, which their ids tell apart, keep their results as `parts`.
     """
-    said: dict[str, list[Any]] = {}
+    said: dict[str, list[object]] = {}
     for name, item in zip(group.ids, group.items, strict=True):
         said.setdefault(name, []).append(item)
     torn = {name for name, items in said.items() if len(set(map(str, items))) > 1}
@@ -340,7 +340,7 @@ def _same_ids(group: Group, n: int) -> Parsed:
     order = in_order(Group(tuple(said), tuple(said)))
     if len(said) != n or order is None:
         return conflict
-    read = [None if k in torn else read_boolean(said[k][0]).value for k in order]
+    read = [None if k in torn else read_boolean(said[k][0]).value for k in map(str, order)]
     return replace(conflict, parts=tuple(v if isinstance(v, bool) else None for v in read))
 
 

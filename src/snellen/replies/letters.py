@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from snellen.replies import vocabulary as words
 from snellen.replies.answers import (
@@ -176,13 +175,15 @@ def _chosen(found: re.Match[str], choices: Choices) -> Parsed | None:
     return None
 
 
-def _choice_field(value: Any, choices: Choices) -> Parsed | None:
+def _choice_field(value: object, choices: Choices) -> Parsed | None:
     """The choice in a JSON object's answer field; None when it has no such field."""
     if isinstance(value, list):
         if len(value) == 1 and isinstance(value[0], str):
             return _bare_choice(value[0], choices)
         letters = {v for v in value if isinstance(v, str) and v in choices.letters}
         return unread("several_letters") if len(letters) > 1 else None
+    if not isinstance(value, dict):
+        return None
     hits = [k for k in value if plain_key(k) in words.CHOICE_KEYS]
     if any(k in twice_given(value) for k in hits):
         return unread("contradiction")
@@ -190,7 +191,7 @@ def _choice_field(value: Any, choices: Choices) -> Parsed | None:
     return agreed(said) if said else None
 
 
-def _choice_value(value: Any, choices: Choices) -> Parsed:
+def _choice_value(value: object, choices: Choices) -> Parsed:
     if isinstance(value, list | dict):
         return _choice_field(value, choices) or unread("no_verdict")
     if isinstance(value, bool) or value is None:
@@ -318,7 +319,7 @@ def _numbered_json(text: str) -> dict[int, list[str]]:
     return answers
 
 
-def _row(key: Any, row: Any) -> tuple[int | None, str]:
+def _row(key: object, row: object) -> tuple[int | None, str]:
     if isinstance(row, dict):
         names = {plain_key(k): v for k, v in row.items()}
         key = next((names[k] for k in ("number", "id", "question", "n") if k in names), key)

@@ -11,7 +11,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from snellen.records import JsonObject
 
 NOTE_CHARS = 200
 # A judge's reply that is longer once thoughts are off is not read: no form asks for so much.
@@ -391,24 +393,24 @@ _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _READINGS = 4
 
 
-class _Twice(dict[str, Any]):
+class _Twice(dict[str, object]):
     """A JSON object in which a key stood twice with different values: `twice` names such keys."""
 
     twice: frozenset[str] = frozenset()
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = _Twice(pairs)
     values.twice = frozenset(k for k, v in pairs if values[k] != v)
     return values
 
 
-def twice_given(value: Any) -> frozenset[str]:
+def twice_given(value: object) -> frozenset[str]:
     """The keys that an object found by `json_places` gave twice, with different values."""
     return value.twice if isinstance(value, _Twice) else frozenset()
 
 
-def json_places(text: str) -> Iterator[tuple[int, int, Any]]:
+def json_places(text: str) -> Iterator[tuple[int, int, JsonObject | list[object]]]:
     """Every outermost JSON object or list in a text, as (start, end, value).
 
     Comments, trailing commas, raw line ends in strings, single quotes and Python's words are
@@ -442,7 +444,7 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def _loads(text: str) -> Any:
+def _loads(text: str) -> object:
     for loosened in (False, True):
         try:
             source = loosen_json(text) if loosened else text

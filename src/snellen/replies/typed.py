@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from snellen.records import Reply
+from snellen.records import JsonObject, Reply
 from snellen.replies.text import (
     blank_reason,
     drop_thinking,
@@ -67,6 +67,6 @@ def json_reply(kind: type[T]) -> Callable[[Reply], T]:
     return parse
 
 
-def json_schema(kind: type[Any]) -> dict[str, Any]:
+def json_schema(kind: type) -> JsonObject:
     """The JSON schema of a type, as `Request.schema` takes it."""
     return msgspec.json.schema(kind)
