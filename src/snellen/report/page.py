@@ -90,8 +90,10 @@ def report(sections: Sequence[Section], options: ReportOptions | None = None) ->
 
 
 @cache
-def environment() -> Environment:
+def environment(*packages: str) -> Environment:
     """The templates of pages. All values are escaped but the assets of this package.
+
+    Templates are looked for in `packages` in turn; without any, in those of the report.
 
     Raises:
         MissingExtraError: jinja2 is not installed.
@@ -101,7 +103,9 @@ def environment() -> Environment:
     except ImportError as error:
         raise MissingExtraError("jinja2, which writes the pages,", "report") from error
     found = jinja2.Environment(
-        loader=jinja2.PackageLoader("snellen.report"),
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader(package) for package in packages or ("snellen.report",)]
+        ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,1 @@
+"""The browser applications: one guarded frame, and the rooms that stand in it."""
