@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # 2 input and output: each file owns one foreign library
     ("settings", "files", "pictures", "readers", "endpoints", "embedded", "sources", "segment"),
     # 3 drive: calls, runs, and the files of other tools
-    ("engine", "runs", "interchange", "construction"),
+    ("engine", "runs", "fleet", "interchange", "construction"),
     # 4 questions asked of finished runs
     ("comparisons", "judges", "studies"),
     # 5 show

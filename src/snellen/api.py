@@ -87,6 +87,8 @@ class RunArguments(TypedDict, total=False):
     option_order: int | None
     one_rubric_a_call: bool | None
     gate_first: bool | None
+    shard: str
+    claims: Source
     config: Source | None
     concurrency: int | None
     max_cost: float | None
@@ -235,6 +237,30 @@ async def score_captions_async(
 ) -> Run:
     """The same as `score_captions`, for callers that have an event loop."""
     return await run_async(benchmark, model=model, judge=judge, replies=captions, **more)
+
+
+def merge(folders: Sequence[str | Path], out: str | Path) -> Run:
+    """Unites the run folders of shards into one run, in the new folder `out`.
+
+    `folders` are run folders, folders that hold some, or addresses that fsspec knows. A call that
+    is in two folders is taken once. What is missing, and which shards have not finished, is told
+    to the logger `snellen`; the summary then has the status `incomplete`.
+
+    Raises:
+        RunFolderError: the folders are of different runs, hold another request at one address, or
+            `out` is not empty.
+    """
+    from snellen.fleet.merge import merge as unite
+
+    merged = unite(folders, out)
+    for notice in merged.notices():
+        LOG.warning("%s", notice)
+    return merged.run
+
+
+async def merge_async(folders: Sequence[str | Path], out: str | Path) -> Run:
+    """The same as `merge`, in a thread, for callers that have an event loop."""
+    return await asyncio.to_thread(merge, folders, out)
 
 
 def compare(

@@ -19,6 +19,7 @@ from snellen.cli.options import Display, GroupedCommand, display_options, takes_
 from snellen.endpoints.failures import public_url, take_off_credentials
 from snellen.errors import INTERRUPTED, UsageError
 from snellen.runs.request import RunRequest, arguments
+from snellen.runs.shards import CLAIM, EmptyShardError
 
 if TYPE_CHECKING:
     from snellen.runs.run import Finished, Plan
@@ -79,8 +80,14 @@ def command(
         generation_config=generation_config,
         eval_batch_size=eval_batch_size,
     )
-    wanted = requests_of(first, models=model, prompts=caption_prompt)
-    plans = [make_plan(one) for one in wanted]
+    wanted = list(requests_of(first, models=model, prompts=caption_prompt))
+    if request.shard.startswith(CLAIM):
+        return max(run_claimed(one, display) for one in wanted)
+    try:
+        plans = [make_plan(one) for one in wanted]
+    except EmptyShardError as empty:
+        click.echo(f"notice: {empty.message}: nothing to do", err=True)
+        return 0
     return run_plan(plans[0], display) if len(plans) == 1 else run_plans(plans, display)
 
 
@@ -133,7 +140,6 @@ def run_plans(plans: Sequence[Plan], display: Display) -> int:
     from snellen.runs.folder import load_run
     from snellen.runs.run import execute_together
     from snellen.tables.runs import leaderboard, overview
-    from snellen.tables.screen import legible
 
     for plan in plans:
         _tell_broken(plan)
@@ -149,11 +155,7 @@ def run_plans(plans: Sequence[Plan], display: Display) -> int:
         click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
         return INTERRUPTED
     for plan, finished in zip(plans, ended, strict=True):
-        said = [f"notice: {notice}" for notice in finished.notices]
-        said += [f"error: {reason}" for reason in _reasons(finished)]
-        for line in said:
-            kind, _, text = line.partition(": ")
-            click.echo(f"{kind}: {name_of(plan)}: {legible(text)}", err=True)
+        show_reasons(finished, name_of(plan))
     runs = [finished.run or load_run(finished.folder) for finished in ended]
     if display.as_json:
         print_json([finished.summary for finished in ended])
@@ -167,6 +169,63 @@ def run_plans(plans: Sequence[Plan], display: Display) -> int:
         for finished in ended:
             click.echo(f"run folder: {finished.folder}", err=True)
     return code
+
+
+def run_claimed(request: RunRequest, display: Display) -> int:
+    """Drives every shard that this worker can claim; the exit code is the worst of theirs."""
+    from snellen.cli.printing import print_json
+    from snellen.cli.progress import Progress
+    from snellen.fleet.claims import Claims
+    from snellen.runs.plan import load_asked, shard_plan
+    from snellen.runs.run import execute
+    from snellen.runs.shards import EmptyShardError, claimed_of
+
+    claims = Claims(request.claims or request.out, Path(request.out), claimed_of(request.shard))
+    benchmark, given = load_asked(request)
+    done: list[Finished] = []
+    code = 0
+    for shard in claims.take():
+        asked = replace(request, shard=str(shard), out=claims.folder(shard))
+        try:
+            plan = shard_plan(asked, benchmark, shard, given=given)
+        except EmptyShardError:
+            claims.finish(shard)
+            continue
+        label = f"{benchmark.name}, shard {shard}"
+        progress = None if display.quiet else Progress(label).show
+        try:
+            finished = asyncio.run(execute(plan, progress=progress))
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+            break
+        done.append(finished)
+        show_reasons(finished, label)
+        code = max(code, finished.exit_code)
+        if finished.error is not None or finished.exit_code == INTERRUPTED:
+            break
+        claims.finish(shard)
+    held = [f"{shard} ({one.machine}, process {one.process}, {one.at})" for shard, one in
+            claims.others()]  # fmt: skip
+    click.echo(f"{len(done)} shards of {claims.of} were this worker's", err=True)
+    if display.as_json:
+        print_json([finished.summary for finished in done])
+    if held:
+        click.echo(f"notice: claimed and not finished: {', '.join(held)}", err=True)
+    if code:
+        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+    else:
+        click.echo(f"when all are done: snellen merge {claims.place} --out DIR", err=True)
+    return code
+
+
+def show_reasons(finished: Finished, label: str) -> None:
+    """Prints a run's notices and errors to stderr, each with the label of the run."""
+    from snellen.tables.screen import legible
+
+    said = [("notice", notice) for notice in finished.notices]
+    said += [("error", reason) for reason in _reasons(finished)]
+    for kind, text in said:
+        click.echo(f"{kind}: {label}: {legible(text)}", err=True)
 
 
 def name_of(plan: Plan) -> str:

@@ -104,9 +104,13 @@ def load_run(path: str | Path) -> Run:
         (v.id, v.repeat, v.probe_id): v for v in read_rows(folder / "verdicts.jsonl", Verdict)
     }
     items = tuple(i for i in read_rows(folder / "items.jsonl", Item) if i.id in spec.items)
-    summary_file = folder / "summary.json"
-    summary = _read_json(summary_file, Summary) if summary_file.exists() else None
-    return Run(folder, spec, items, replies, verdicts, summary)
+    return Run(folder, spec, items, replies, verdicts, load_summary(folder))
+
+
+def load_summary(folder: Path) -> Summary | None:
+    """The `summary.json` of a folder; None where a run has not come to write one."""
+    file = folder / "summary.json"
+    return _read_json(file, Summary) if file.exists() else None
 
 
 def read_spec(folder: Path) -> RunSpec:

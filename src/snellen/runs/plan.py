@@ -26,6 +26,7 @@ from snellen.records import Benchmark, ModelRecord
 from snellen.runs.judge_errors import read_check
 from snellen.runs.request import RunRequest, arguments
 from snellen.runs.run import Plan
+from snellen.runs.shards import Shard, cut, read_shard
 from snellen.settings import EndpointOptions, Settings, cache_folder, load_settings
 
 # Body fields that have a field of their own in a request, and with `judge_` in front for the judge.
@@ -47,6 +48,19 @@ def make_plan(request: RunRequest) -> Plan:
     Raises:
         UsageError: something needed was not given, or two things exclude each other.
         SettingsError, DataError, TemplateError: a file or a setting is wrong.
+    """
+    benchmark, given = load_asked(request)
+    if request.shard:
+        return shard_plan(request, benchmark, read_shard(request.shard), given=given)
+    return plan_for(request, benchmark, given=given)
+
+
+def load_asked(request: RunRequest) -> tuple[Benchmark, GivenReplies]:
+    """The benchmark that a request names, all shards of it, and the replies that exist.
+
+    Raises:
+        UsageError: no model, no judge or no item is given.
+        DataError: a file is wrong.
     """
     if not request.model and request.replies is None and request.control != "blind":
         raise _no_model()
@@ -72,7 +86,29 @@ def make_plan(request: RunRequest) -> Plan:
         raise UsageError(
             f"no item of {benchmark.name} is left to evaluate", hint="check --subset and --limit"
         )
-    return plan_for(request, benchmark, given=given)
+    return benchmark, given
+
+
+def shard_plan(
+    request: RunRequest, benchmark: Benchmark, shard: Shard, *, given: GivenReplies
+) -> Plan:
+    """The plan of one shard of a benchmark.
+
+    Raises:
+        EmptyShardError: the shard holds no item.
+        UsageError: captions are to be swapped, for which one worker needs them all.
+    """
+    if request.control == "swapped":
+        raise UsageError(
+            "--shard does not go with --control swapped: captions are swapped among all items",
+            hint="leave --shard out",
+        )
+    part, record = cut(benchmark, shard)
+    if given.rows is not None:
+        others = {item.id for item in benchmark.items} - {item.id for item in part.items}
+        rows = {place: row for place, row in given.rows.items() if place[0] not in others}
+        given = replace(given, rows=rows)
+    return replace(plan_for(request, part, given=given), shard=record)
 
 
 def read_given(request: RunRequest) -> GivenReplies:

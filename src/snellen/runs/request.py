@@ -319,6 +319,24 @@ class RunRequest:
             protocols=("rubric",),
         ),
     ] = None
+    shard: Annotated[
+        str,
+        About(
+            "running",
+            "Only the items of shard I of N; auto: as Slurm or Kubernetes numbers this worker; "
+            "claim/N: shard after shard that no other worker has claimed.",
+            "I/N",
+        ),
+    ] = ""
+    claims: Annotated[
+        Source,
+        About(
+            "running",
+            "Where workers claim shards: a folder that all see, or an address that fsspec knows "
+            "(--out).",
+            "PLACE",
+        ),
+    ] = ""
     config: Annotated[
         Source | None, About("running", "Settings; ./snellen.toml by default.", "FILE")
     ] = None

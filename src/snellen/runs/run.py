@@ -31,7 +31,7 @@ from snellen.records import Benchmark, Item, ModelRecord, Outcome, ReplyRow, Ver
 from snellen.runs.controls import gather, swapped_options
 from snellen.runs.folder import Run, read_spec, write_json
 from snellen.runs.request import DEFAULT_MAX_UNSCORED
-from snellen.runs.spec import PromptRecord, RunSpec, Session, Summary
+from snellen.runs.spec import PromptRecord, RunSpec, Session, ShardRecord, Summary
 from snellen.runs.summary import summarise
 from snellen.schemas import are_lettered
 from snellen.templates import Template
@@ -58,7 +58,8 @@ class Plan:
     pictures went through; both are empty otherwise. `judge_check` is what is known of the judge;
     with a `panel` there are several, each with a binding of its own. `notices` are told at the end.
     `systems` are system messages of the user's, by role. `keep_unreadable` leaves verdicts that
-    could not be read as they are, where a second start would ask for them again.
+    could not be read as they are, where a second start would ask for them again. `shard` says
+    which part of a larger run this is.
     """
 
     benchmark: Benchmark
@@ -81,6 +82,7 @@ class Plan:
     keep_unreadable: bool = False
     notices: tuple[str, ...] = ()
     systems: Mapping[str, Template] = field(default_factory=dict)
+    shard: ShardRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,7 @@ def spec_of(plan: Plan) -> RunSpec:
         repeats=plan.repeats,
         skipped_rows=bench.skipped,
         replies_from=plan.replies_from,
+        shard=plan.shard,
         sessions=(Session(now(), __version__, platform.python_version()),),
     )
     if plan.judge_check is None:
@@ -234,12 +237,12 @@ def open_folder(spec: RunSpec, folder: Path) -> tuple[RunSpec, tuple[str, ...]]:
 
 
 def _check_same(stored: RunSpec, wanted: RunSpec, folder: Path) -> tuple[str, ...]:
-    changed = [name for name, a, b in _fields(stored, wanted) if a != b]
+    changed = [name for name, a, b in compared_fields(stored, wanted) if a != b]
     if changed:
-        _, was, now_ = next(f for f in _fields(stored, wanted) if f[0] == changed[0])
+        _, was, now_ = next(f for f in compared_fields(stored, wanted) if f[0] == changed[0])
         raise RunFolderError(
             f"{folder} holds a run with another {', '.join(changed)} "
-            f"({_change(changed[0], was, now_)})",
+            f"({first_change(changed[0], was, now_)})",
             hint="give the same settings to go on, or another --out to start anew",
         )
     for name, digest in stored.items.items():
@@ -256,13 +259,16 @@ def _check_same(stored: RunSpec, wanted: RunSpec, folder: Path) -> tuple[str, ..
     return tuple(_harmless(stored, wanted))
 
 
-def _fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
+def compared_fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
+    """The name of each field that would change a number, and both runs' values as plain data."""
     for name in stored.__dataclass_fields__:
         if name in FREE_FIELDS:
             continue
         a, b = getattr(stored, name), getattr(wanted, name)
         if isinstance(a, ModelRecord):
             a, b = _placeless(a), _placeless(b)
+        if name == "shard":
+            a, b = str(a or "of the whole"), str(b or "of the whole")
         if name == "skipped_rows":
             a, b = tuple(a), tuple(b)
         if name == "prompts":
@@ -287,12 +293,12 @@ def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def _change(name: str, was: Any, now_: Any) -> str:
+def first_change(name: str, was: Any, now_: Any) -> str:
     """The first thing inside two values that differs, by its place in them."""
     if isinstance(was, dict) and isinstance(now_, dict):
         for key in {**was, **now_}:
             if was.get(key) != now_.get(key):
-                return _change(f"{name}.{key}", was.get(key), now_.get(key))
+                return first_change(f"{name}.{key}", was.get(key), now_.get(key))
     return f"{name} was {_short(was)}, now {_short(now_)}"
 
 
@@ -361,7 +367,7 @@ async def execute(
             notices = plan.notices + notices
             journal = stack.enter_context(Journal(plan.out))
             write_json(plan.out / "run.json", spec)
-            _write_items(plan.benchmark.items, plan.out / "items.jsonl")
+            write_items(plan.benchmark.items, plan.out / "items.jsonl")
             projector = Projector(plan.out)
         notices += unmatched + _letter_notices(plan.benchmark.items)
         notices += _torn_notices(projector.torn)
@@ -432,7 +438,8 @@ def _writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _write_items(items: Sequence[Item], path: Path) -> None:
+def write_items(items: Sequence[Item], path: Path) -> None:
+    """Writes `items.jsonl` whole or not at all."""
     import msgspec
 
     encode = msgspec.json.Encoder().encode

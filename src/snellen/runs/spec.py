@@ -30,11 +30,29 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class ShardRecord:
+    """Which part of a run a folder holds: shard `number` (from 1) of `of`.
+
+    `n_items` is the number of items of the whole run, `positions` where those of this shard stand
+    among them, from 0.
+    """
+
+    number: int
+    of: int
+    n_items: int
+    positions: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """`run.json`: everything that would change a number, and when the folder was worked on.
 
     `items` maps the ids used to content digests. `options` are the protocol's own settings.
     `replies_from` names the folder whose replies were judged again, where that is what it is.
+    `shard` is the part of a run that a folder holds, None for a whole one.
     """
 
     benchmark: str
@@ -55,6 +73,7 @@ class RunSpec:
     repeats: int = 1
     skipped_rows: tuple[str, ...] = ()
     replies_from: str = ""
+    shard: ShardRecord | None = None
     judge_check: Mapping[str, Any] | None = None
     sessions: tuple[Session, ...] = ()
     schema: int = SCHEMA

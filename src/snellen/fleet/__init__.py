@@ -1,0 +1,1 @@
+"""Runs on many machines: shards that are claimed and united, workers, and batch files."""
