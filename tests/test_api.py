@@ -114,6 +114,7 @@ def test_an_interrupt_ends_the_script_and_not_only_the_run(
     assert done.summary.counts.scored == 5
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_all_runs_of_a_loop_in_good_order(tmp_path: Path) -> None:
     """Ctrl-C while several runs are under way ends each, and then the program around them."""
 

@@ -73,6 +73,7 @@ def check_command(words: list[str]) -> None:
             assert option in known, f"no option {option} in: snellen {' '.join(words)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
     """Every Python block of a page runs as it stands; one that begins with a file's name is saved.

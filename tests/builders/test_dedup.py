@@ -77,6 +77,7 @@ def reference(
     return gone
 
 
+@pytest.mark.slow
 def test_it_equals_the_plain_reference_on_2000_random_cases() -> None:
     """Whatever the vectors, answers, words and switches: the same removals, the same partners."""
     rng = np.random.default_rng(0)

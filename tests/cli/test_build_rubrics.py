@@ -25,6 +25,7 @@ def test_stages_are_listed_in_their_order() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_statistics_print_what_the_paper_prints(tmp_path: Path) -> None:
     """Words a caption, statements an image and domains, of the folder and of the benchmark."""
     out = tmp_path / "out"

@@ -119,6 +119,7 @@ class TestExitCodes:
         assert said in done.stderr
         assert not out.exists()
 
+    @pytest.mark.slow
     def test_too_much_unscored_is_3_with_the_resume_command(
         self, benchmark: Path, out: Path
     ) -> None:
@@ -141,6 +142,7 @@ class TestExitCodes:
             again = type_in([sys.executable, "-m", *words])
         assert again.returncode == 0
 
+    @pytest.mark.slow
     def test_a_judge_that_is_down_is_3_without_a_score(self, benchmark: Path, out: Path) -> None:
         """No number is printed for what was not measured."""
         with serve() as server:

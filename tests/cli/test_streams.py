@@ -23,6 +23,7 @@ RUN = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_closed_streams_cost_nothing(tmp_path: Path) -> None:
     """The run ends well, and no file of it takes the number of a closed stream."""
     out = tmp_path / "run"
@@ -68,6 +69,7 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     assert (process.returncode, told) == (1, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_signal_during_the_start_says_how_to_go_on(name: str, tmp_path: Path) -> None:
     """While the benchmark is still being read."""
@@ -83,6 +85,7 @@ def test_a_signal_during_the_start_says_how_to_go_on(name: str, tmp_path: Path) 
     assert done.stderr.strip() == f"resume with: {' '.join(line)} --out {tmp_path / 'run'}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["demo", "lengths", "run"])
 def test_an_interrupt_ends_a_command_of_several_runs(
     command: str,

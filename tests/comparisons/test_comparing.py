@@ -107,6 +107,7 @@ def test_equals_are_called_different_about_as_often_as_the_level_says():
     assert 1 <= alarms <= 11
 
 
+@pytest.mark.slow
 def test_a_difference_as_large_as_the_detectable_one_is_mostly_settled():
     """Of twenty studies with a difference of the detectable size about sixteen settle it."""
     good, better = Captioner(mention=0.75), Captioner(mention=0.81)

@@ -38,6 +38,7 @@ def test_vectors_are_unit_vectors_that_place_like_near_like(encoder: Encoder) ->
     assert np.linalg.norm(a) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
     """Alone, in another order and among longer texts, a text has the same vector to 1e-5."""
     together = encoder.embed(TEXTS)
@@ -55,6 +56,7 @@ def test_a_text_is_embedded_once(encoder: Encoder, monkeypatch: pytest.MonkeyPat
     assert encoder.embed(["remember me"])["remember me"] is first
 
 
+@pytest.mark.slow
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound the text not used for longest is forgotten, and all are still answered."""
     monkeypatch.setattr(encoder_module, "_REMEMBERED", 2)
@@ -77,6 +79,7 @@ def test_other_bundled_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     assert "pip install" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_folder_with_other_weights_is_accepted(tmp_path: Path) -> None:
     """A path may name a folder that holds model.onnx, or the file."""
     (tmp_path / "onnx").mkdir()

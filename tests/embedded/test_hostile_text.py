@@ -12,6 +12,7 @@ from snellen.records import GradeTask
 N = 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -230,6 +230,7 @@ def test_a_request_without_a_task_is_refused(judge: EmbeddedJudge) -> None:
     assert refusal_of(judge, None).kind == "bad_parameter"
 
 
+@pytest.mark.slow
 def test_verdicts_do_not_depend_on_order_or_company() -> None:
     """Alone, together and shuffled, in a fresh judge, every task gets the same reply."""
     tasks: list[Task] = [
@@ -249,6 +250,7 @@ def test_verdicts_do_not_depend_on_order_or_company() -> None:
     assert [ask(lonely, task)[0] for task in tasks] == together
 
 
+@pytest.mark.slow
 def test_calls_that_come_together_are_embedded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty questions about one caption need one run through the rules."""
     judge, sizes = EmbeddedJudge(), []
@@ -260,6 +262,7 @@ def test_calls_that_come_together_are_embedded_together(monkeypatch: pytest.Monk
     assert sizes == [40]
 
 
+@pytest.mark.slow
 def test_the_version_changes_with_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two judges of the same rules share a version; other weights give another."""
     first = EmbeddedJudge().version

@@ -86,6 +86,7 @@ def test_nothing_is_drawn_where_nothing_was_scored(tmp_path: Path) -> None:
     assert [chart.name for chart in charts_of(runs)] == ["shares-category", "domains", "rings"]
 
 
+@pytest.mark.slow
 def test_captionqa_is_drawn_by_its_own_headline(tmp_path: Path) -> None:
     """The reading of CaptionQA shows its score where others show overall accuracy."""
     run = replace(reading_run(tmp_path, benchmark="captionqa"), summary=None)
@@ -127,6 +128,7 @@ def test_the_settings_of_a_host_program_stay(tmp_path: Path) -> None:
     assert "matplotlib.pyplot" not in sys.modules
 
 
+@pytest.mark.slow
 def test_names_are_never_read_as_mathematics_or_dropped() -> None:
     """Dollar signs, backslashes, markup and a leading underscore show as they are."""
     name = r"_a$\frac{1}{0$ & <b>"
@@ -464,6 +466,7 @@ def test_reliability_states_its_error() -> None:
     assert "ECE 0.100, n = 4" in words(reliability(found))
 
 
+@pytest.mark.slow
 def test_run_never_imports_matplotlib() -> None:
     """Neither the package, nor runs, nor the report module import matplotlib by themselves."""
     code = "import sys, snellen.runs.run, snellen.report.page; print('matplotlib' in sys.modules)"

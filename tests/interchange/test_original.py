@@ -50,6 +50,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert found.returncode == 0, found.stderr
 
 
+@pytest.mark.slow
 def test_running_loads_no_analysis_library() -> None:
     """A run needs neither scipy nor pandas nor matplotlib."""
     code = (

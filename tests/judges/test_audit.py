@@ -61,6 +61,7 @@ def test_100_audited_verdicts_hit_the_truth_where_the_raw_score_misses(seed: int
         assert score.powered.low <= real[metric] <= score.powered.high
 
 
+@pytest.mark.slow
 def test_both_corrected_scores_cover_the_truth_in_most_samples() -> None:
     """Of 60 samples of one run at least 54 intervals hold the true score."""
     world = boolean_world(errors=np.array([[0.85, 0.15], [0.1, 0.9]]), images=50)

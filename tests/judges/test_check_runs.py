@@ -84,6 +84,7 @@ def inside(found: ProtocolCheck, name: str, truth: float) -> bool:
     return low <= truth <= high
 
 
+@pytest.mark.slow
 def test_a_judge_with_known_errors_is_measured_within_its_intervals(tmp_path: Path) -> None:
     """10% false commits and 20% false abstentions are found, and no error that is not there."""
     judge = Scripted(mini_material("reading"), commits=0.1, abstains=0.2)

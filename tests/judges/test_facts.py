@@ -23,6 +23,7 @@ def test_the_same_seed_writes_the_same_captions_and_another_seed_others(
     assert write_captions(regions, seed=3) != write_captions(regions, seed=4)
 
 
+@pytest.mark.slow
 def test_treatments_come_at_the_rates_asked_for(regions: tuple[Region, ...]) -> None:
     """Over ten seeds each treatment's share is within two points of its rate."""
     told = [t for seed in range(10) for c in write_captions(regions, seed=seed) for t in c.told]

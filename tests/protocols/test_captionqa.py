@@ -360,6 +360,7 @@ def test_the_async_twin_gives_the_same_scores(data: str, tmp_path: Path) -> None
     assert done.summary.metrics["score"].n_items == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["show"], ["report", "--out", "page.html"], ["compare"]])
 def test_every_command_that_shows_runs_shows_these(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]

@@ -197,6 +197,7 @@ def letter(said: str) -> Callable[[Any], str]:
 CAPTIONS = {"cat": "A tabby cat.", "coffee": "A red cup."}
 
 
+@pytest.mark.slow
 def test_a_run_before_a_panel_names_its_members_and_resumes(tmp_path: Path) -> None:
     """Verdicts, votes, members and disagreement stand in the folder; no call is made twice."""
     calls = 0

@@ -110,6 +110,7 @@ def test_a_caption_whose_judge_always_failed_has_no_density_over_scored_items() 
     assert found["density_cv"].scored == pytest.approx(0.0)
 
 
+@pytest.mark.slow
 def test_at_full_size_all_metrics_meet_the_closed_form(tmp_path: Path) -> None:
     """25,650 questions and a judge of known rates: each metric within 4 standard errors."""
     folder = make_reading(tmp_path / "full", images=346, questions=25_650)

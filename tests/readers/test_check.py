@@ -454,6 +454,7 @@ def test_a_row_cannot_point_into_the_cache(tmp_path: Path) -> None:
 SCRAPS = (b"null", b"[]", b"{}", b'""', b"1e999", b"NaN", b'"\\ud800"', b"\xff", b"}", b'"', b"\\")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["images", "regions", "questions"])
 def test_no_damage_of_a_file_goes_beyond_the_errors_of_this_package(
     tmp_path: Path, name: str

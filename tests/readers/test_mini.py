@@ -123,6 +123,7 @@ def test_perfect_labels_order_the_captioners_as_they_were_written() -> None:
     assert max(found, key=lambda c: found[c]["global_density"]) == "terse"
 
 
+@pytest.mark.slow
 def test_a_run_writes_the_files_of_the_contract(run: Run) -> None:
     """A finished folder holds its six files, and no two rows for one reply or verdict."""
     for name in ("run.json", "calls.jsonl", "replies.jsonl", "verdicts.jsonl", "summary.json"):
@@ -138,6 +139,7 @@ def test_a_run_writes_the_files_of_the_contract(run: Run) -> None:
     assert json.loads((run.folder / "run.json").read_text(encoding="utf-8"))["schema"] == 1
 
 
+@pytest.mark.slow
 def test_the_summary_equals_a_hand_computation_from_the_files(run: Run) -> None:
     """All eight metrics follow from verdicts.jsonl and replies.jsonl by the paper's formulas."""
     verdicts = rows(run.folder / "verdicts.jsonl")
@@ -169,6 +171,7 @@ def test_the_summary_equals_a_hand_computation_from_the_files(run: Run) -> None:
     assert abs(written["overall_acc"]["value"] - product) < 1e-12
 
 
+@pytest.mark.slow
 def test_breakdowns_add_up_to_the_whole(run: Run) -> None:
     """Categories, generators and natures each cover all probes; right answers add up."""
     summary = run.summary
@@ -182,6 +185,7 @@ def test_breakdowns_add_up_to_the_whole(run: Run) -> None:
     assert set(summary.by["category"]) == CATEGORIES
 
 
+@pytest.mark.slow
 def test_the_embedded_judge_marks_every_number_as_low_fidelity(run: Run) -> None:
     """No number of the embedded judge goes without its mark."""
     assert run.summary is not None
@@ -189,6 +193,7 @@ def test_the_embedded_judge_marks_every_number_as_low_fidelity(run: Run) -> None
     assert any("low fidelity" in note for note in run.summary.notes)
 
 
+@pytest.mark.slow
 def test_a_second_start_repeats_no_call(run: Run) -> None:
     """Started again on the same folder, a run reads its journal and calls nobody."""
     before = (run.folder / "calls.jsonl").read_bytes()
@@ -202,6 +207,7 @@ def test_a_second_start_repeats_no_call(run: Run) -> None:
     assert again.summary.metrics == run.summary.metrics
 
 
+@pytest.mark.slow
 def test_torn_last_lines_are_dropped(run: Run) -> None:
     """A half-written last row in any of the row files is left out when the run is read."""
     whole = load_run(run.folder)
@@ -213,6 +219,7 @@ def test_torn_last_lines_are_dropped(run: Run) -> None:
     assert torn.verdicts == whole.verdicts
 
 
+@pytest.mark.slow
 def test_replies_in_other_languages_are_unscored_and_told(tmp_path: Path) -> None:
     """However many come first, those in English are scored, and the way out is named."""
     strange = [
@@ -257,6 +264,7 @@ def shown(run: Run, protocol: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_the_demo_measures(run: Run) -> None:
     """Numbers, intervals and all three captioners; here the first captioner's reading."""
     rows = readme_rows()

@@ -253,12 +253,14 @@ def test_the_gallery_is_capped_a_run(tmp_path: Path) -> None:
     assert 'id="failures"' not in page_of(*runs, options=ReportOptions(gallery=0))
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_page(tmp_path: Path) -> None:
     """Nothing in a page, figures included, depends on when it was written."""
     run = reading_run(tmp_path)
     assert report(sections_of([run])) == report(sections_of([run]))
 
 
+@pytest.mark.slow
 def test_figures_and_tables_are_written_as_files(tmp_path: Path) -> None:
     """Each figure in three formats and each table in three, named by benchmark."""
     runs = [reading_run(tmp_path, "a"), direct_run(tmp_path, "a")]
@@ -271,6 +273,7 @@ def test_figures_and_tables_are_written_as_files(tmp_path: Path) -> None:
     assert {"bench-reading-by-category.csv", "bench-direct-usage.md"} <= tables
 
 
+@pytest.mark.slow
 def test_sections_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> None:
     """Two judges on one benchmark write their tables under different names."""
     run = reading_run(tmp_path)

@@ -344,6 +344,7 @@ class TestStops:
 
 
 class TestBudget:
+    @pytest.mark.slow
     def test_money_runs_out_with_exit_code_3_and_is_never_exceeded(
         self, benchmark: Path, out: Path, tmp_path: Path
     ) -> None:

@@ -181,6 +181,7 @@ def test_a_difference_of_rounding_is_none() -> None:
     assert (found.difference[0], found.p_value[0]) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_tests_together_hold_their_level() -> None:
     """Of 400 families of eight correlated tests of nothing, about 5% find something."""
     rng = np.random.default_rng(3)

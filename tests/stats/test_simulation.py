@@ -128,6 +128,7 @@ def test_an_audit_sees_what_was_there():
     assert full[:, 4].tolist() == joint[:, 0].sum(axis=1).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_intervals_hold_the_truth_in_a_quick_simulation(name):
     """200 studies of 40 images: no metric's coverage is below 92% by three binomial errors.
@@ -140,6 +141,7 @@ def test_intervals_hold_the_truth_in_a_quick_simulation(name):
     assert (held[bound(scenario)] >= 0.92 - 3 * 0.019).all(), held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_equals_are_rarely_called_different_in_a_quick_simulation(name):
     """600 comparisons of equals at 40 images: alarms lie within three binomial errors of 5%.

@@ -262,6 +262,7 @@ def test_folders_give_domains_and_a_picture_outside_of_them_is_named(tmp_path: P
     assert counted.calls == {"scorer": 1}
 
 
+@pytest.mark.slow
 def test_a_failed_call_is_counted_and_only_it_is_repeated(tmp_path: Path) -> None:
     """The picture is missing once; the next start asks the proposer, and whoever comes after."""
     source, out = some_pictures(tmp_path / "in", "coffee.jpg"), tmp_path / "out"
