@@ -27,7 +27,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("comparisons", "judges", "studies"),
     # 5 show
     (
-        "tables", "figures", "report", "web", "testing", "api", "cli", "__init__", "__main__",
+        "tables", "figures", "report", "web", "rewards", "testing", "api", "cli", "__init__",
+        "__main__",
     ),
 )  # fmt: skip
 # Only the root of the package knows names of all floors, and imports them when they are used.
@@ -38,7 +39,7 @@ OWNERS = {
     "onnxruntime": {"embedded"},
     "matplotlib": {"figures"},
     "jinja2": {"report", "web"},
-    "starlette": {"web"},
+    "starlette": {"web", "rewards"},
     "uvicorn": {"web"},
     "pandas": {"runs"},
     "pyarrow": {"pictures", "readers", "interchange", "tables"},
