@@ -53,7 +53,7 @@ OWNERS = {
     "skimage": {"segment"},
     "pycocotools": {"segment"},
     "rapidocr": {"segment"},
-    "torch": {"segment"},
+    "torch": {"segment", "rewards"},
     "transformers": {"segment"},
     "ultralytics": {"segment"},
     "fsspec": {"sources"},
