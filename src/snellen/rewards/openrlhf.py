@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from snellen.errors import SnellenError
 from snellen.rewards.scorer import Score, Scorer
 from snellen.rewards.shapes import columns_of, numbers, require_number
 
@@ -39,7 +40,7 @@ def reward_func(scorer: Scorer) -> Callable[..., dict[str, object]]:
         replies = [reply_of(query, prompt) for query, prompt in zip(queries, prompts, strict=True)]
         try:
             answer = answer_of(scorer.score_now(replies, labels))
-        except Exception:
+        except (SnellenError, ValueError):
             logging.getLogger("snellen").exception("no rewards for a batch of %d", len(replies))
             raise
         logs = answer["extra_logs"]
