@@ -57,6 +57,8 @@ OWNERS = {
     "transformers": {"segment"},
     "ultralytics": {"segment"},
     "fsspec": {"sources"},
+    "openpyxl": {"interchange"},
+    "zstandard": {"interchange"},
 }
 
 

@@ -1,0 +1,95 @@
+"""Result files of EvalScope: `reviews/MODEL/BENCHMARK_SUBSET.jsonl` of its output folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import field
+
+from snellen.errors import DataError
+from snellen.interchange.samples import (
+    ForeignSample,
+    Found,
+    Turn,
+    content_of,
+    joined_reference,
+    rows_as,
+    verdict_of,
+)
+
+TITLE = "EvalScope"
+
+
+class _Score(msgspec.Struct):
+    value: dict[str, object] = {}
+    prediction: str | None = None
+    status: str = "success"
+    main_score_name: str | None = None
+
+
+class _SampleScore(msgspec.Struct):
+    score: _Score
+    sample_id: str | int | None = None
+    sample_metadata: dict[str, object] | None = None
+
+
+class _Review(msgspec.Struct):
+    """A row; older versions have the prompt as one text in `input`."""
+
+    index: int
+    sample_score: _SampleScore
+    target: str | list[str] | None = None
+    messages: list[Turn] = []
+    input: str = ""
+    choices: list[str] = field(default_factory=list)
+
+
+def is_results(path: Path) -> bool:
+    """Whether a file lies where EvalScope writes its reviews."""
+    return path.suffix == ".jsonl" and path.parent.parent.name == "reviews"
+
+
+def read(path: Path) -> Iterator[Found]:
+    """The samples of a file of reviews, bad rows as errors.
+
+    A sample whose judge failed has no verdict. A path of a picture is as it was given to EvalScope,
+    hence relative to the folder where that was started.
+    """
+    benchmark = _benchmark_of(path)
+    for row, found in rows_as(path, _Review):
+        if isinstance(found, DataError):
+            yield found
+            continue
+        asked = content_of(found.messages)
+        score = found.sample_score.score
+        said = content_of(found.messages, "assistant").text
+        metadata = found.sample_score.sample_metadata or {}
+        number = score.value.get(
+            score.main_score_name or "", next(iter(score.value.values()), None)
+        )
+        correct, value = verdict_of(number) if score.status == "success" else (None, None)
+        source = metadata.get("source_bmk") or metadata.get("benchmark")
+        yield ForeignSample(
+            id=f"{path.stem}/{found.index}",
+            question=asked.text or found.input.strip(),
+            reference=joined_reference(found.target or ""),
+            reply=said if score.prediction is None else score.prediction,
+            model=path.parent.name,
+            benchmark=source if isinstance(source, str) else benchmark,
+            index=found.index,
+            file=path,
+            row=row.number,
+            pictures=asked.pictures,
+            options=tuple(found.choices),
+            correct=correct,
+            score=value,
+        )
+
+
+def _benchmark_of(path: Path) -> str:
+    """The benchmark of a file: the report of that name tells it from the subset."""
+    reports = path.parent.parent.parent / "reports" / path.parent.name
+    names = [one.stem for one in reports.glob("*.json") if path.stem.startswith(f"{one.stem}_")]
+    return max(names, key=len, default=path.stem)
