@@ -1,7 +1,6 @@
 """Requests as bytes, and bytes as replies."""
 
 import json
-from dataclasses import dataclass
 
 import msgspec
 import pytest
@@ -16,16 +15,15 @@ from snellen.endpoints.chat_format import (
     read_reply,
 )
 from snellen.errors import UsageError
+from snellen.pictures.prepare import Picture
 from snellen.records import Image, Message, Request, Usage
 
 
-@dataclass
-class Prepared:
-    mime: str
-    base64: bytes
+def prepared(mime, data):
+    return Picture(mime, data, 1, 1)
 
 
-PICTURES = (Prepared("image/png", b"QUJD"), Prepared("image/jpeg", b"REVG"))
+PICTURES = (prepared("image/png", b"QUJD"), prepared("image/jpeg", b"REVG"))
 IMAGE = Image("a.png", "0" * 64, "a.png")
 TWO = Request("model", (Message("user", (IMAGE, 'say "hi"\n', IMAGE)),), "caption")
 

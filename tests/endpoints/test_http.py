@@ -12,7 +12,7 @@ import threading
 import tracemalloc
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from snellen.endpoints.http import (
     chat_url,
 )
 from snellen.errors import SettingsError, UsageError
+from snellen.pictures.prepare import Picture
 from snellen.records import CallFailure, Image, Message, Reply, Request
 from snellen.settings import Endpoint
 from snellen.testing import ScriptedClient
@@ -38,10 +39,8 @@ KEY = "sk-Zq3xVtN8uLw0pR"
 ASK = Request("model", (Message("user", ("Which colour is the bus?",)),), "answer")
 
 
-@dataclass
-class Prepared:
-    mime: str
-    base64: bytes
+def prepared(mime, data):
+    return Picture(mime, data, 1, 1)
 
 
 def endpoint_at(url, **fields):
@@ -111,7 +110,7 @@ def test_large_pictures_arrive_whole():
     image = Image("a", "0" * 64, "a")
     request = Request("model", (Message("user", (image, "and", image)),), "caption")
     with FakeServer() as server:
-        reply = call(server.url, request, [Prepared("image/png", d) for d in data])
+        reply = call(server.url, request, [prepared("image/png", d) for d in data])
         uris = picture_uris(server.requests[0].body)
     assert isinstance(reply, Reply)
     assert uris == [f"data:image/png;base64,{d.decode()}" for d in data]
@@ -777,7 +776,7 @@ def test_functions_are_models():
         return answer(messages)
 
     for function in (answer, answer_later):
-        reply = run_once(CallableModel(function), request, [Prepared("image/png", b"QUJD")])
+        reply = run_once(CallableModel(function), request, [prepared("image/png", b"QUJD")])
         assert (reply.text, reply.reasoning) == ("Red.", "Hm")
     uri = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
     text = {"type": "text", "text": "Which colour?"}

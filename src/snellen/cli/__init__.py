@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, Entry] = {
     "demo": Entry("demo", "Evaluate three bundled captioners offline, and see what comes out."),
     "run": Entry("run", "Evaluate a model, or replies that exist, on a benchmark."),
     "merge": Entry("merge", "Unite the folders of shards into one run."),
+    "batch": Entry("batch", "Send the calls of a run as batch files."),
     "plan": Entry("plan", "Say what a number of images can show, and what a run costs."),
     "show": Entry("show", "Print the numbers of one or more runs."),
     "samples": Entry("samples", "Write one row a sample and probe, as a table of data."),

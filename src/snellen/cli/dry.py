@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from snellen.runs.run import job_of, work
 
 if TYPE_CHECKING:
     from snellen.runs.run import Plan
+    from snellen.tables.table import Table
 
 # What a reply is taken to be where none exists yet.
 ASSUMED_CAPTION_WORDS = 330
@@ -48,12 +50,21 @@ def estimate(plan: Plan) -> dict[str, RoleForecast]:
 def print_forecast(plan: Plan, *, as_json: bool) -> int:
     """Prints the forecast of a plan; the exit code is 0."""
     from snellen.cli.printing import print_json, print_table
-    from snellen.tables.table import Column, Format, Label, Table, plain
 
     found = estimate(plan)
     if as_json:
         print_json({"roles": found, "assumptions": ASSUMPTIONS})
-        return 0
+    else:
+        print_table(forecast_table(plan, found, "dry run"))
+    return 0
+
+
+def forecast_table(
+    plan: Plan, found: Mapping[str, RoleForecast], what: str, *, price: float = 1.0
+) -> Table:
+    """A forecast by role, at a share of the usual price."""
+    from snellen.tables.table import Column, Format, Label, Table, plain
+
     rows = tuple(
         (
             Label(f"{role}: {plan.bindings[role].endpoint.name}"),
@@ -61,12 +72,11 @@ def print_forecast(plan: Plan, *, as_json: bool) -> int:
             f.stored,
             f.prompt_tokens,
             f.completion_tokens,
-            "unknown" if f.cost_usd is None else f.cost_usd,
+            "unknown" if f.cost_usd is None else f.cost_usd * price,
         )
         for role, f in found.items()
     )
     titles = ("Role", "Calls to make", "Stored", "Prompt tokens", "Completion tokens")
     columns = (*plain(*titles), Column("Cost USD", Format(digits=2)))
-    title = f"{plan.benchmark.name}: {plan.benchmark.protocol} protocol, dry run"
-    print_table(Table(title, columns, rows, ASSUMPTIONS))
-    return 0
+    title = f"{plan.benchmark.name}: {plan.benchmark.protocol} protocol, {what}"
+    return Table(title, columns, rows, ASSUMPTIONS)

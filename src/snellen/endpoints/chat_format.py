@@ -35,12 +35,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PreparedPicture(Protocol):
-    """A picture ready to be sent: its MIME type and its bytes as base64 in ASCII."""
+    """A picture ready to be sent: its URI in two pieces, of which the second may be large."""
 
     @property
-    def mime(self) -> str: ...
-    @property
-    def base64(self) -> bytes: ...
+    def data_uri_parts(self) -> tuple[bytes, bytes]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +132,8 @@ def _add_message(
         if isinstance(part, str):
             pieces += [b'{"type":"text","text":', _encode_text(part), b"}"]
             continue
-        picture = _next_picture(supply)
-        head = b'{"type":"image_url","image_url":{"url":"data:%s;base64,' % picture.mime.encode()
-        pieces += [head, picture.base64, tail]
+        head, data = _next_picture(supply).data_uri_parts
+        pieces += [b'{"type":"image_url","image_url":{"url":"', head, data, tail]
     pieces.append(b"]}")
 
 

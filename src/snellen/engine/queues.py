@@ -13,7 +13,7 @@ from snellen.engine.pacing import AdaptiveLimit, MinuteRate
 from snellen.engine.patience import Presence
 from snellen.flows import Flow
 from snellen.pictures import prepare
-from snellen.records import Image, Reply, Request
+from snellen.records import Image, Params, Reply, Request, request_key
 
 ASSUMED_FILE_BYTES = 2**19
 
@@ -131,6 +131,17 @@ def images_of(request: Request) -> Sequence[Image]:
         part = request.messages[0].parts[0]
         return (part,) if isinstance(part, Image) else ()
     return [p for m in request.messages for p in m.parts if isinstance(p, Image)]
+
+
+def key_of(request: Request, binding: Binding, *, params: Params, repeat: int) -> str:
+    """The key of a call: of all that shapes its answer, save the endpoint's address."""
+    return request_key(
+        request,
+        model=binding.endpoint.model,
+        params={**params, **request.params} if request.params else params,
+        repeat=repeat,
+        prep=binding.rules.name if images_of(request) else "",
+    )
 
 
 def weight(images: Sequence[Image]) -> int:

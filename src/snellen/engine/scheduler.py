@@ -34,7 +34,6 @@ from snellen.records import (
     Request,
     address,
     is_unreadable,
-    request_key,
 )
 
 __all__ = ["DriveOptions", "Scheduler"]
@@ -237,18 +236,12 @@ class Scheduler:
     def _submit(self, node: Node, slot: int, request: Request) -> None:
         """Answers a request from the journal or the cache, or queues it."""
         binding = self._bindings[request.role]
-        pictures = queues.images_of(request)
-        key = request_key(
-            request,
-            model=binding.endpoint.model,
-            params=self._params_of(request),
-            repeat=node.repeat,
-            prep=binding.rules.name if pictures else "",
-        )
+        params = self._params[request.role]
+        key = queues.key_of(request, binding, params=params, repeat=node.repeat)
         if self._replay(node, slot, request, key) or self._from_cache(node, slot, request, key):
             return
         if not self._stopping:
-            n_bytes = queues.weight(pictures)
+            n_bytes = queues.weight(queues.images_of(request))
             self._queue(Call(node, slot, request, binding, key, n_bytes=n_bytes))
 
     def _params_of(self, request: Request) -> Mapping[str, Any]:
