@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>\0\u202e" + "x" * 300
 
 
 async def _start(request: Request) -> Response:
-    return page(request, "error.html", message=HOSTILE, hint="")
+    return page(request, "error.html", {"message": HOSTILE, "hint": ""})
 
 
 async def _save(request: Request) -> Response:

@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, Entry] = {
     "published": Entry("published", "Print published scores and how well they agree."),
     "report": Entry("report", "Write one HTML page about runs."),
     "reward": Entry("reward", "Score replies for the training of a model."),
+    "view": Entry("view", "Look at runs in the browser."),
     "export": Entry("export", "Write results in the formats of other tools."),
     "build": Entry("build", "Build a benchmark of your own."),
     "import": Entry("imports", "Read the formats of other tools."),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from http import HTTPStatus
@@ -28,11 +29,14 @@ TYPES = {
     "txt": "text/plain",
     "svg": "image/svg+xml",
 }
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+NO_VALUES: Mapping[str, object] = {}
 # The style sheet of the report draws tables, figures and warnings in the applications too.
 ASSETS = {
     "report.css": "snellen.report",
     "web.css": "snellen.web.static",
     "web.js": "snellen.web.static",
+    "view.css": "snellen.web.static",
     "view.js": "snellen.web.static",
     "icon.svg": "snellen.web.static",
     "htmx.min.js": "snellen.web.static",
@@ -67,11 +71,13 @@ def application(
     )
 
 
-def page(request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
+def page(
+    request: Request, template: str, values: Mapping[str, object] = NO_VALUES, *, status: int = 200
+) -> HTMLResponse:
     """A page from a template of this package, which escapes all values."""
     from starlette.responses import HTMLResponse
 
-    text = templates().get_template(template).render(path=request.url.path, **values)
+    text = templates().get_template(template).render(values)
     # A lone surrogate, which JSON can hold, has no form in UTF-8.
     return HTMLResponse(text.encode("utf-8", "replace"), status)
 
@@ -90,8 +96,14 @@ def templates() -> Environment:
         MissingExtraError: jinja2 is not installed.
     """
     found = environment("snellen.web", "snellen.report")
+    found.finalize = _legible
     found.globals["asset"] = asset_url
     return found
+
+
+def _legible(value: object) -> object:
+    """A value with marks in the place of signs that no page may hold, or that nobody sees."""
+    return _CONTROLS.sub("\ufffd", value) if type(value) is str else value
 
 
 @cache
@@ -119,9 +131,10 @@ async def _static(request: Request) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 500)
     said = getattr(error, "detail", "") or HTTPStatus(status).phrase
-    return page(request, "error.html", status=status, message=said, hint="")
+    return page(request, "error.html", {"message": said, "hint": ""}, status=status)
 
 
 async def _own_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SnellenError)
-    return page(request, "error.html", status=400, message=error.message, hint=error.hint)
+    values = {"message": error.message, "hint": error.hint}
+    return page(request, "error.html", values, status=400)
