@@ -49,7 +49,7 @@ OWNERS = {
     "rouge_score": {"studies"},
     "nltk": {"studies"},
     "click": {"cli", "__main__"},
-    "sqlite3": {"engine", "web"},
+    "sqlite3": {"construction", "engine", "web"},
     "skimage": {"segment"},
     "pycocotools": {"segment"},
     "rapidocr": {"segment"},

@@ -146,7 +146,7 @@ def question(name: str) -> QuestionRow:
 
 
 def tasks(n: int) -> list[Task]:
-    return [question_task(question(f"q{k:03d}"), "") for k in range(n)]
+    return [question_task(question(f"q{k:03d}")) for k in range(n)]
 
 
 def test_tasks_are_divided_evenly_and_stay_with_their_annotator() -> None:

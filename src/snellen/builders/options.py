@@ -130,13 +130,15 @@ class ReviewOptions(Struct, frozen=True):
     """`[review]`: who reviews, and what is reviewed twice.
 
     `adjudicate_accepts` is the share of accepted questions that the adjudicator sees beside all
-    edits. `only_flagged` queues the questions that a check has flagged. `reviewed_only` leaves
-    undecided questions out of the export.
+    edits. `overlap` is the share of questions that two annotators see, so that their agreement can
+    be measured. `only_flagged` queues the questions that a check has flagged. `reviewed_only`
+    leaves undecided questions out of the export.
     """
 
     annotators: tuple[str, ...] = ("annotator",)
     adjudicator: str = "adjudicator"
     adjudicate_accepts: Share = 0.05
+    overlap: Share = 0.0
     only_flagged: bool = False
     reviewed_only: bool = False
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from snellen.builders.rows import QuestionRow
+from snellen.builders.rows import QuestionRow, Shot
 from snellen.errors import DataError
 from snellen.keys import digest_of, seed_for
 from snellen.schemas import CATEGORIES, LETTERS
@@ -25,14 +25,17 @@ CAPTION_CRITERIA = ("doubtful", "wrong", "vague")
 RUBRIC_CRITERIA = ("true_of_picture", "essential", "atomic", "clarity", "redundancy")
 Kind = Literal["picture", "question", "caption", "rubric"]
 _WORD = re.compile(r"\w+")
-Word = Literal["accept", "edit", "delete"]
+Word = Literal["accept", "edit", "delete", "undo"]
 
 
 class Task(msgspec.Struct, frozen=True):
     """Something to decide: a row of `queue.jsonl`.
 
     `digest` is that of `shown`, the text or labels under review: a decision on another text of the
-    same id does not count. `flags` are doubts of earlier checks.
+    same id does not count. `flags` are doubts of earlier checks. `second` is a second annotator,
+    where agreement is measured. `image` names the picture that the task is about, `pictures` are
+    the files to show, `region` is the id of a region of the picture. `labels` are what decisions
+    are counted by, such as category and generator.
     """
 
     id: str
@@ -41,13 +44,19 @@ class Task(msgspec.Struct, frozen=True):
     digest: str
     shown: dict[str, Any]
     flags: tuple[str, ...] = ()
+    second: str = ""
+    image: str = ""
+    pictures: tuple[Shot, ...] = ()
+    region: str = ""
+    labels: dict[str, str] = {}
 
 
 class Decision(msgspec.Struct, frozen=True):
     """A decision: a row of `decisions.jsonl`.
 
     `after` holds the fields that an edit changes. `digest` is that of the text that was seen;
-    without it the decision counts for whatever text the id has.
+    without it the decision counts for whatever text the id has. The word `undo` withdraws what the
+    same person has decided before.
     """
 
     id: str
@@ -61,17 +70,29 @@ class Decision(msgspec.Struct, frozen=True):
     digest: str = ""
 
 
-def question_task(row: QuestionRow, annotator: str) -> Task:
-    """The task of a question."""
+def question_task(row: QuestionRow, file: Shot | None = None) -> Task:
+    """The task of a question about a picture, of which `file` is the file."""
     shown = {"category": row.category, "question": row.question,
              "options": list(row.options), "answer": row.answer}  # fmt: skip
-    return Task(row.id, "question", annotator, digest_of(shown), shown, row.flags)
+    return Task(
+        row.id, "question", "", digest_of(shown), shown, row.flags,
+        image=row.image_id, pictures=() if file is None else (file,), region=row.region_id,
+        labels={"category": row.category, "generator": row.generator},
+    )  # fmt: skip
 
 
-def assign(tasks: Sequence[Task], before: Iterable[Task], annotators: Sequence[str]) -> list[Task]:
+def assign(
+    tasks: Sequence[Task],
+    before: Iterable[Task],
+    annotators: Sequence[str],
+    *,
+    overlap: float = 0.0,
+    seed: int = 0,
+) -> list[Task]:
     """The tasks with an annotator each: as before where there was one, else evenly.
 
-    Somebody who is no annotator any more hands the tasks on.
+    Somebody who is no annotator any more hands the tasks on. A seeded share `overlap` of the tasks
+    gets a second annotator, the next one in the list.
     """
     known = {task.id: task.annotator for task in before if task.annotator in annotators}
     load = Counter(dict.fromkeys(annotators, 0))
@@ -82,7 +103,10 @@ def assign(tasks: Sequence[Task], before: Iterable[Task], annotators: Sequence[s
         if name is None:
             name = min(annotators, key=lambda one: (load[one], annotators.index(one)))
             load[name] += 1
-        assigned.append(msgspec.structs.replace(task, annotator=name))
+        is_shared = seed_for(seed, task.id, "overlap") / 2**64 < overlap and len(annotators) > 1
+        place = (annotators.index(name) + 1) % len(annotators)
+        second = annotators[place] if is_shared else ""
+        assigned.append(msgspec.structs.replace(task, annotator=name, second=second))
     return assigned
 
 
@@ -93,15 +117,21 @@ def counting(task: Task, decisions: Iterable[Decision]) -> list[Decision]:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What has been decided on one task: by the annotator, and by the adjudicator where asked.
+    """What has been decided on one task: by annotators, and by the adjudicator where asked.
 
-    `needs_adjudicator` says whether it is for the adjudicator to see, and has not been seen.
+    `by` holds the standing decision of each annotator, the earliest first. `needs_adjudicator`
+    says whether the task is for the adjudicator to see, and has not been seen.
     """
 
     task: Task
-    first: Decision | None = None
+    by: tuple[Decision, ...] = ()
     final: Decision | None = None
     needs_adjudicator: bool = False
+
+    @property
+    def first(self) -> Decision | None:
+        """The annotators' decision: of several that differ the earliest."""
+        return self.by[0] if self.by else None
 
     @property
     def deciding(self) -> Decision | None:
@@ -118,6 +148,11 @@ class Settled:
             return decision.after or {}
         return (self.first.after or {}) if self.first and self.first.decision == "edit" else {}
 
+    def of(self, person: str) -> Decision | None:
+        """The standing decision of one person."""
+        every = (*self.by, *([] if self.final is None else [self.final]))
+        return next((one for one in every if one.annotator == person), None)
+
 
 def settle_tasks(
     tasks: Sequence[Task],
@@ -129,21 +164,26 @@ def settle_tasks(
 ) -> list[Settled]:
     """What the decisions say of each task; of two by one person the later counts.
 
-    The adjudicator sees all edits, and a seeded share of the accepted ones.
+    The adjudicator sees all edits, all tasks on which annotators differ, and a seeded share of the
+    accepted ones.
     """
     by_id: dict[str, list[Decision]] = {}
     for one in decisions:
         by_id.setdefault(one.id, []).append(one)
     settled = []
     for task in tasks:
-        mine = counting(task, by_id.get(task.id, ()))
-        first = next((d for d in reversed(mine) if d.annotator != adjudicator), None)
-        final = next((d for d in reversed(mine) if d.annotator == adjudicator), None)
+        standing: dict[str, Decision] = {}
+        for one in counting(task, by_id.get(task.id, ())):
+            if one.decision == "undo":
+                standing.pop(one.annotator, None)
+            else:
+                standing[one.annotator] = one
+        final = standing.pop(adjudicator, None)
+        mine = tuple(standing.values())
         drawn = seed_for(seed, task.id, "adjudicate") / 2**64 < share
-        is_due = first is not None and (
-            first.decision == "edit" or (first.decision == "accept" and drawn)
-        )
-        settled.append(Settled(task, first, final, is_due and final is None))
+        words = {one.decision for one in mine}
+        is_due = "edit" in words or len(words) > 1 or (words == {"accept"} and drawn)
+        settled.append(Settled(task, mine, final, is_due and final is None))
     return settled
 
 

@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, Entry] = {
     "view": Entry("view", "Look at runs in the browser."),
     "export": Entry("export", "Write results in the formats of other tools."),
     "build": Entry("build", "Build a benchmark of your own."),
+    "review": Entry("review", "Review what was built, or a judge, in the browser."),
     "import": Entry("imports", "Read the formats of other tools."),
     "init": Entry("init", "Write a commented snellen.toml."),
 }

@@ -226,7 +226,9 @@ def _reviewed(
             "path": row.file.path,
             "labels": [[label.l1, label.l2] for label in row.labels],
         }
-        tasks.append(Task(row.id, "picture", "", digest_of(shown), shown))
+        tasks.append(
+            Task(row.id, "picture", "", digest_of(shown), shown, image=row.id, pictures=(row.file,))
+        )
     options = context.of(ReviewOptions)
     settled = put_up(context.folder, "picture", tasks, options=options, seed=context.seed)
     refused = {

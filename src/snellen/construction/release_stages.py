@@ -48,7 +48,10 @@ BALANCE = Stage("balance", QuestionRow, _no_units, settle=_balance, is_filter=Tr
 def _review(context: Context, _parts: Sequence[Made]) -> Made:
     """The questions as the decisions leave them."""
     questions = context.rows("balance", QuestionRow)
-    how: Reviewed[QuestionRow] = Reviewed("question", lambda row: question_task(row, ""), edited)
+    files = {row.id: row.file for row in context.rows("select", PictureRow)}
+    how: Reviewed[QuestionRow] = Reviewed(
+        "question", lambda row: question_task(row, files.get(row.image_id)), edited
+    )
     return review_rows(context, questions, how)
 
 

@@ -29,8 +29,9 @@ from snellen.builders.reviewing import (
 )
 from snellen.builders.steps import Made, Rejected, Row
 from snellen.construction.files import read_record, write_lines
+from snellen.construction.ledger import Ledger
 from snellen.construction.stages import Context
-from snellen.engine.journal import AppendFile, now, read_rows
+from snellen.engine.journal import now, read_rows
 from snellen.errors import UsageError
 
 CRITERIA = {
@@ -61,7 +62,10 @@ def put_up(
     Tasks of another kind stay in the queue.
     """
     before = read_queue(folder)
-    own = assign(tasks, [t for t in before if t.kind == kind], options.annotators)
+    own = assign(
+        tasks, [t for t in before if t.kind == kind], options.annotators,
+        overlap=options.overlap, seed=seed,
+    )  # fmt: skip
     others = [task for task in before if task.kind != kind]
     write_lines(folder / "review" / "queue.jsonl", [*others, *own])
     return settle_tasks(
@@ -142,22 +146,34 @@ def pending(folder: str | Path, annotator: str) -> list[Settled]:
     options, _ = review_options(folder)
     if annotator == options.adjudicator:
         return [one for one in state(folder) if one.needs_adjudicator]
-    return [one for one in state(folder) if one.first is None and one.task.annotator == annotator]
+    return [
+        one
+        for one in state(folder)
+        if annotator in (one.task.annotator, one.task.second) and one.of(annotator) is None
+    ]
 
 
-def decide(folder: str | Path, decision: Decision) -> Decision:
-    """Appends a decision; the text that it is about and the time are filled in.
+def checked(folder: Path, decision: Decision) -> Decision:
+    """A decision that fits its task, with the digest of the text and the time filled in.
 
     Raises:
         UsageError: there is no such task, a reason is no criterion, or an edit changes nothing.
     """
-    folder = Path(folder)
     task = next((one for one in read_queue(folder) if one.id == decision.id), None)
     if task is None:
         raise UsageError(
             f"no task {decision.id!r} is in the queue of {folder}",
             hint="see review/queue.jsonl for the ids",
         )
+    return fitting(task, decision)
+
+
+def fitting(task: Task, decision: Decision) -> Decision:
+    """A decision that fits a task, with the digest of the text and the time filled in.
+
+    Raises:
+        UsageError: a reason is no criterion, or an edit changes nothing.
+    """
     criteria = CRITERIA[task.kind]
     for reason in decision.reasons:
         if reason not in criteria:
@@ -175,12 +191,22 @@ def decide(folder: str | Path, decision: Decision) -> Decision:
             f"the edit of {task.id} adds or moves words",
             hint="people delete doubtful passages of a golden caption, and write nothing",
         )
-    stamped = msgspec.structs.replace(
+    return msgspec.structs.replace(
         decision, digest=decision.digest or task.digest, at=decision.at or now()
     )
-    file = AppendFile(folder / "review" / "decisions.jsonl")
+
+
+def decide(folder: str | Path, decision: Decision) -> Decision:
+    """Saves a decision; the text that it is about and the time are filled in.
+
+    Raises:
+        UsageError: there is no such task, a reason is no criterion, or an edit changes nothing.
+    """
+    folder = Path(folder)
+    stamped = checked(folder, decision)
+    ledger = Ledger(folder)
     try:
-        file.append(stamped)
+        ledger.save(stamped, seen=ledger.size())
     finally:
-        file.close()
+        ledger.close()
     return stamped

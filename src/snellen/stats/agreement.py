@@ -113,6 +113,73 @@ def agreement_statistic(size: int) -> Statistic:
     return metrics
 
 
+@dataclass(frozen=True, slots=True)
+class Alpha:
+    """Krippendorff's alpha over `n` things; NaN without things, or where all labels are one.
+
+    `interval` is (low, high), or None where it cannot be had.
+    """
+
+    n: int
+    value: float
+    interval: tuple[float, float] | None = None
+
+
+def krippendorff_alpha(
+    labels: Sequence[Sequence[Hashable]],
+    *,
+    clusters: Sequence[Hashable],
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Alpha:
+    """Agreement of any number of raters beyond chance, for labels without an order.
+
+    `labels` holds the labels that each thing got, from any raters; things with fewer than two are
+    left out. `clusters` names the image of each thing: the interval is resampled by cluster.
+
+    >>> round(krippendorff_alpha([["a", "a"], ["b", "b"], ["a", "b"]], clusters=[1, 2, 3]).value, 3)
+    0.444
+
+    Raises:
+        UsageError: there are not as many clusters as things.
+
+    Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
+    """
+    _check_pairs(labels, clusters)
+    rated = [(row, owner) for row, owner in zip(labels, clusters, strict=True) if len(row) > 1]
+    names = {label: i for i, label in enumerate(dict.fromkeys(x for row, _ in rated for x in row))}
+    owners = {owner: i for i, owner in enumerate(dict.fromkeys(owner for _, owner in rated))}
+    size = len(names)
+    if not rated or size < 2:
+        return Alpha(len(rated), math.nan)
+    tables = np.zeros((len(owners), size, size))
+    for row, owner in rated:
+        for x, y in permutations(row, 2):
+            tables[owners[owner], names[x], names[y]] += 1.0 / (len(row) - 1)
+    flat = tables.reshape(len(owners), size * size)
+    value = float(alpha_statistic(size)(flat.sum(axis=0))[0])
+    ends = _pair(intervals(flat, alpha_statistic(size), resampling=resampling), 0)
+    return Alpha(len(rated), value, _within_reach(ends))
+
+
+def alpha_statistic(size: int) -> Statistic:
+    """Krippendorff's alpha of coincidence tables of `size` labels, as a statistic of sums.
+
+    It takes flattened tables of shape (..., size * size) and gives (..., 1).
+    """
+
+    def metric(sums: Floats) -> Floats:
+        tables = np.asarray(sums, dtype=np.float64).reshape(*sums.shape[:-1], size, size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            totals = tables.sum(axis=(-2, -1))
+            observed = totals - np.trace(tables, axis1=-2, axis2=-1)
+            margins = tables.sum(axis=-1)
+            expected = (totals**2 - (margins**2).sum(axis=-1)) / (totals - 1.0)
+            alpha = np.where(expected > 0, 1.0 - observed / expected, np.nan)
+        return alpha[..., np.newaxis]
+
+    return metric
+
+
 def fleiss_kappa(counts: ArrayLike) -> float:
     """Agreement of several raters beyond chance.
 

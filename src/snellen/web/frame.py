@@ -38,6 +38,8 @@ ASSETS = {
     "web.js": "snellen.web.static",
     "view.css": "snellen.web.static",
     "view.js": "snellen.web.static",
+    "review.css": "snellen.web.static",
+    "review.js": "snellen.web.static",
     "icon.svg": "snellen.web.static",
     "htmx.min.js": "snellen.web.static",
     "htmx-LICENSE.txt": "snellen.web.static",

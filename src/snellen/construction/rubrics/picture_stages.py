@@ -207,7 +207,10 @@ def _discarded(report: DiscardReport) -> dict[str, int]:
 
 def _caption_task(row: GoldenRow) -> Task:
     shown = {"name": row.name, "path": row.file.path, "caption": row.caption}
-    return Task(row.id, "caption", "", digest_of(shown), shown)
+    return Task(
+        row.id, "caption", "", digest_of(shown), shown,
+        image=row.id, pictures=(row.file,), labels={"category": row.domain},
+    )  # fmt: skip
 
 
 def _shortened(row: GoldenRow, after: Mapping[str, Any]) -> GoldenRow:

@@ -37,7 +37,11 @@ def _rubric_task(row: RubricRow, golden: GoldenRow) -> Task:
     shown = {"kind": row.kind, "text": row.text, "path": golden.file.path,
              "caption": golden.caption, "error_rate": row.error_rate,
              "difficulty": row.difficulty, "failed_by": list(row.failed_by)}  # fmt: skip
-    return Task(row.id, "rubric", "", digest_of([row.kind, row.text]), shown, row.flags)
+    return Task(
+        row.id, "rubric", "", digest_of([row.kind, row.text]), shown, row.flags,
+        image=row.image_id, pictures=(golden.file,),
+        labels={"category": golden.domain, "kind": row.kind, "generator": row.proposer},
+    )  # fmt: skip
 
 
 def edited_rubric(row: RubricRow, after: Mapping[str, Any]) -> RubricRow:
