@@ -41,7 +41,9 @@ class Ledger:
         path = folder / "review" / "decisions.sqlite"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = sqlite3.connect(path, timeout=30, isolation_level=None)
+            self._base = sqlite3.connect(
+                path, timeout=30, isolation_level=None, check_same_thread=False
+            )
             self._base.executescript(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
                 "CREATE TABLE IF NOT EXISTS decisions ("

@@ -25,8 +25,10 @@ from snellen.builders.reviewing import (
     Task,
     assign,
     deletes_only,
+    edited,
     settle_tasks,
 )
+from snellen.builders.rows import QuestionRow
 from snellen.builders.steps import Made, Rejected, Row
 from snellen.construction.files import read_record, write_lines
 from snellen.construction.ledger import Ledger
@@ -173,6 +175,7 @@ def fitting(task: Task, decision: Decision) -> Decision:
 
     Raises:
         UsageError: a reason is no criterion, or an edit changes nothing.
+        DataError: an edit of a question leaves none that can be.
     """
     criteria = CRITERIA[task.kind]
     for reason in decision.reasons:
@@ -191,6 +194,10 @@ def fitting(task: Task, decision: Decision) -> Decision:
             f"the edit of {task.id} adds or moves words",
             hint="people delete doubtful passages of a golden caption, and write nothing",
         )
+    if task.kind == "question" and decision.after:
+        row = {**task.shown, "id": task.id, "from": (), "image_id": task.image,
+               "region_id": task.region, "generator": "", "index": 0}  # fmt: skip
+        edited(msgspec.convert(row, QuestionRow), decision.after)
     return msgspec.structs.replace(
         decision, digest=decision.digest or task.digest, at=decision.at or now()
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from snellen.construction.review_counts import ReviewCounts
-from snellen.tables.table import RATE, Column, Format, Label, Number, Table
+from snellen.tables.table import RATE, Cell, Column, Format, Label, Number, Table
 
 TITLES = {"category": "Category", "generator": "Generator", "annotator": "Annotator"}
 

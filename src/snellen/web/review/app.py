@@ -67,6 +67,10 @@ def review_app(folder: Path, *, access: Access) -> Starlette:
     return found
 
 
+def _page(request: Request, template: str, *, status: int = 200, **values: object) -> Response:
+    return page(request, template, values, status=status)
+
+
 def _desk(request: Request) -> Desk:
     return cast(Desk, request.app.state.desk)
 
@@ -107,7 +111,7 @@ async def home(request: Request) -> Response:
         (person, address("/next", who=person.name), person.name == desk.options.adjudicator)
         for person in counts.people
     ]
-    return page(
+    return _page(
         request, "review_home.html", counts=counts, cards=cards, folder=desk.folder.name,
         kinds=sorted({task.kind for task in desk.tasks.values()}), n_pictures=len(desk.by_image),
     )  # fmt: skip
@@ -120,7 +124,7 @@ async def forward(request: Request) -> Response:
     desk, person = _desk(request), _person(request)
     place = desk.place(person, request.query_params.get("after", ""))
     if place.task is None:
-        return page(request, "review_done.html", person=person, place=place,
+        return _page(request, "review_done.html", person=person, place=place,
                     is_adjudicator=person == desk.options.adjudicator)  # fmt: skip
     return RedirectResponse(address("/task", id=place.task.task.id, who=person), 303)
 
@@ -153,7 +157,7 @@ def _card(
     mine = settled.of(person)
     others = [desk.settled()[one.id] for one in desk.by_image[task.image or task.id]]
     is_adjudicator = person == desk.options.adjudicator
-    return page(
+    return _page(
         request, "review_task.html", status=status,
         task=task, settled=settled, person=person, place=desk.place(person, task.id),
         fields=fields, changed=[one for one in fields if one.is_changed], mine=mine,
@@ -216,7 +220,7 @@ async def save(request: Request) -> Response:
         return _card(request, settled, person, fault=said, given=form, status=422)
     if saved.unseen and person != _desk(request).options.adjudicator:
         now = _desk(request).settled()[task.id]
-        return page(
+        return _page(
             request, "review_collision.html", status=409, task=task, person=person,
             mine=decision, theirs=saved.unseen[-1], settled=now, address=address,
             their_fields=fields_of(task.kind, task.shown, saved.unseen[-1].after or {}),
@@ -272,7 +276,7 @@ async def stats(request: Request) -> Response:
         list(desk.settled().values()), desk.options.annotators, desk.options.adjudicator
     )
     tables = [shown(table) for table in review_tables(counts)]
-    return page(request, "review_stats.html", tables=tables, folder=desk.folder.name)
+    return _page(request, "review_stats.html", tables=tables, folder=desk.folder.name)
 
 
 def picture(request: Request) -> Response:

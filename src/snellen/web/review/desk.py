@@ -102,7 +102,7 @@ class Desk:
         places = {one.task.id: k for k, one in enumerate(mine)}
         here = places.get(after, -1)
         later = [one for one in open_ if places[one.task.id] > here]
-        return Place((later or open_ or [None])[0], len(mine) - len(open_), len(mine))
+        return Place(next(iter(later or open_), None), len(mine) - len(open_), len(mine))
 
     def is_open(self, settled: Settled, person: str) -> bool:
         """Whether a person has still to decide on a task."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snellen.errors import DataError
 from snellen.records import LETTERS, JsonObject
 from snellen.schemas import CATEGORIES
 
@@ -49,8 +48,8 @@ def fields_of(kind: str, shown: JsonObject, given: Mapping[str, object]) -> list
         if name in HIDDEN:
             continue
         before = lines_of(value)
-        after = _given(name, given, len(before)) or before
-        choices = CATEGORIES if name == "category" and kind == "question" else ()
+        after = _given(name, given, before)
+        choices: tuple[str, ...] = CATEGORIES if name == "category" and kind == "question" else ()
         if name == "answer" and kind == "question":
             choices = tuple(LETTERS[: len(lines_of(shown.get("options", ())))])
         found.append(
@@ -62,7 +61,7 @@ def fields_of(kind: str, shown: JsonObject, given: Mapping[str, object]) -> list
                 isinstance(value, list),
                 name in editable,
                 tuple(choices),
-            )  # fmt: skip
+            )
         )
     order = [*editable, *(field.name for field in found)]
     return sorted(found, key=lambda field: order.index(field.name))
@@ -82,24 +81,19 @@ def lines_of(value: object) -> tuple[str, ...]:
     return ("-" if value is None else str(value),)
 
 
-def _given(name: str, given: Mapping[str, object], n: int) -> tuple[str, ...]:
-    if f"{name}_0" in given:
-        return tuple(str(given[f"{name}_{k}"]) for k in range(n) if f"{name}_{k}" in given)
-    return lines_of(given[name]) if name in given else ()
+def _given(name: str, given: Mapping[str, object], before: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of a field in an edit (`options`), or in a form (`options_0`, `options_1` ...)."""
+    if name in given:
+        return lines_of(given[name])
+    return tuple(str(given.get(f"{name}_{k}", line)) for k, line in enumerate(before))
 
 
 def changed_fields(kind: str, shown: JsonObject, form: Mapping[str, str]) -> JsonObject:
-    """The fields that a form changes, as an edit holds them.
-
-    Raises:
-        DataError: a list has lost an entry.
-    """
+    """The fields that a form changes, as an edit holds them."""
     after: JsonObject = {}
     for field in fields_of(kind, shown, {k: _plain(v) for k, v in form.items()}):
         if not field.is_editable or not field.is_changed:
             continue
-        if len(field.after) != len(field.before):
-            raise DataError(f"{field.name} needs {len(field.before)} entries")
         after[field.name] = list(field.after) if field.is_list else field.after[0]
     return after
 

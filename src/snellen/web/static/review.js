@@ -26,6 +26,15 @@
   document.addEventListener("toggle", (event) => {
     if (event.target === editing() && event.target.open) event.target.querySelector("textarea, input").focus();
   }, true);
+  // The region that the task is about stays lit.
+  const own = document.querySelector(".where [data-region]");
+  if (own) {
+    for (const node of document.querySelectorAll(".stage [data-region]")) {
+      if (node.dataset.region !== own.dataset.region) continue;
+      node.classList.add("own");
+      if (node.dataset.source) node.src = node.dataset.source;
+    }
+  }
   // A form that is sent twice would decide on the next task without a look at it.
   document.addEventListener("submit", (event) => {
     if (event.target.dataset.sent) event.preventDefault();

@@ -9,7 +9,7 @@
 
   // Keys: an element with data-key is clicked, or focused where it takes text.
   function isTyping(target) {
-    return target.closest("input, textarea, select, [contenteditable]") !== null;
+    return target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") !== null;
   }
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
