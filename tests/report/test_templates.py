@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.worlds.report_runs import HOSTILE
 
 import snellen.report
-from snellen.report.page import environment, source_hash
+from snellen.report.environment import environment, source_hash
 from snellen.tables.table import Column, Format, Label, Number, Share, Table, plain
 from snellen.tables.writers import shown
 

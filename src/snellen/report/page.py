@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-
-from snellen.errors import DataError, MissingExtraError
+from snellen.errors import DataError
 from snellen.figures.chart import Chart
 from snellen.figures.selection import overview_chart, write_charts
 from snellen.figures.style import page_svg, same_looks
 from snellen.records import Region
+from snellen.report.environment import environment
 from snellen.report.gallery import KINDS, data_uri, gallery_of
 from snellen.report.provenance import facts_of, item_sets, prompts_of
 from snellen.report.sections import (
@@ -41,9 +37,6 @@ from snellen.tables.rubric import study_tables
 from snellen.tables.runs import breakdown, counts_table, readings, told, unfinished
 from snellen.tables.table import Label, Table, counted, plain
 from snellen.tables.writers import MARKED, WRITERS, shown
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 GALLERY_CARDS = 40
 MOST_IDS = 4000
@@ -89,47 +82,11 @@ def report(sections: Sequence[Section], options: ReportOptions | None = None) ->
     )  # fmt: skip
 
 
-@cache
-def environment(*packages: str) -> Environment:
-    """The templates of pages. All values are escaped but the assets of this package.
-
-    Templates are looked for in `packages` in turn; without any, in those of the report.
-
-    Raises:
-        MissingExtraError: jinja2 is not installed.
-    """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingExtraError("jinja2, which writes the pages,", "report") from error
-    found = jinja2.Environment(
-        loader=jinja2.ChoiceLoader(
-            [jinja2.PackageLoader(package) for package in packages or ("snellen.report",)]
-        ),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        # No browser shows a zero byte, and HTML forbids them.
-        finalize=lambda value: value.replace("\0", "\ufffd") if isinstance(value, str) else value,
-    )
-    found.filters["source_hash"] = source_hash
-    # `tojson` writes <, >, & and quotes so that no data can end its element.
-    found.policies["json.dumps_function"] = lambda value, **_: msgspec.json.encode(value).decode()
-    found.policies["json.dumps_kwargs"] = {}
-    return found
-
-
 def asset(name: str) -> str:
     """A style or script of this package: the only text that a page takes as it is."""
     from markupsafe import Markup
 
     return Markup((resources.files("snellen.report") / name).read_text(encoding="utf-8"))
-
-
-def source_hash(source: str) -> str:
-    """The name of a script or style in a content security policy."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
 def _section(section: Section) -> dict[str, Any]:

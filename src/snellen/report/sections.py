@@ -12,7 +12,6 @@ from typing import Final
 from snellen.errors import UsageError
 from snellen.figures.bars import FEW_IMAGES
 from snellen.figures.chart import Chart
-from snellen.figures.selection import charts_of, judges_chart
 from snellen.figures.series import best_runs
 from snellen.figures.style import ability, same_looks
 from snellen.protocols import PROTOCOLS
@@ -73,6 +72,8 @@ def sections_of(
         title = kin[1] + (f", {kin[4]} control" if kin[4] else "")
         sections.append(Section(f"s{number}", title, same))
     if with_charts:
+        from snellen.figures.selection import charts_of, judges_chart
+
         with same_looks(names_of(sections)):
             sections = [replace(s, charts=charts_of(s.runs, regions=regions)) for s in sections]
             judged: dict[tuple[str, ...], list[int]] = {}

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from snellen.errors import MissingExtraError, SnellenError
 from snellen.keys import digest
-from snellen.report.page import environment
+from snellen.report.environment import environment
 from snellen.web.guard import Access, Guard
 
 if TYPE_CHECKING:

@@ -68,6 +68,8 @@ def _listen(where: Listening) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((where.host, where.port))
+        # From here on a browser waits for the first page instead of being refused.
+        listener.listen(128)
     except (OSError, OverflowError) as error:
         listener.close()
         raise UsageError(

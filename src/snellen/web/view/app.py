@@ -420,10 +420,7 @@ def side(request: Request) -> Response:
     entries = _sides(library, address, MOST_SIDES)
     item_id, repeat = address.first("id"), _repeat(address)
     with library.opened(*entries) as connection:
-        before, after = standing(connection, len(entries), item_id, repeat)
-        if not item_id:
-            item_id = "" if after is None else after
-            before, after = standing(connection, len(entries), item_id, repeat)
+        item_id, before, after = standing(connection, len(entries), item_id, repeat)
     units = []
     for entry in entries:
         with library.opened(entry) as connection:

@@ -12,7 +12,7 @@ import msgspec
 from snellen.errors import SnellenError
 from snellen.figures.style import page_svg, same_looks
 from snellen.keys import digest
-from snellen.records import Item, Region
+from snellen.records import NO_USAGE, Item, Region
 from snellen.report.page import WIDE_INCHES, bundled_regions, regions_of
 from snellen.report.sections import sections_of
 from snellen.runs.folder import Run, load_run
@@ -60,14 +60,21 @@ def draw(title: str, folders: Sequence[Path], out: Path, sources: Sequence[str])
 
 
 def _loaded(folders: Sequence[Path]) -> list[Run]:
-    """The runs; those that asked the same share their items, and no run keeps the judge's words."""
+    """The runs, made light: those that asked the same share their items and their ids.
+
+    Judge's words and tokens, which no figure shows, are left out.
+    """
     shared: dict[str, tuple[Item, ...]] = {}
+    names: dict[str, str] = {}
     runs = []
     for folder in folders:
         run = load_run(folder)
         state = digest(msgspec.json.encode(run.spec.items, order="sorted"))
         items = shared.setdefault(state, run.items)
-        verdicts = {key: replace(verdict, raw="") for key, verdict in run.verdicts.items()}
+        verdicts = {}
+        for (item_id, repeat, probe_id), verdict in run.verdicts.items():
+            key = (names.setdefault(item_id, item_id), repeat, names.setdefault(probe_id, probe_id))
+            verdicts[key] = replace(verdict, id=key[0], probe_id=key[2], raw="", usage=NO_USAGE)
         runs.append(replace(run, items=items, verdicts=verdicts))
     return runs
 

@@ -134,9 +134,11 @@ def build_index(folder: Path, out: Path) -> None:
         _write_probes(connection, run)
         _write_labels(connection, run)
         summary = msgspec.json.encode(summary_of(run)).decode()
-        connection.executemany(
-            "INSERT INTO meta VALUES (?, ?)", [("stamp", stamp), ("summary", summary)]
-        )
+        keys = connection.execute("SELECT item, repeat, probe FROM probes ORDER BY n").fetchall()
+        # Of indexes with one layout, a probe has the same number in each.
+        layout = digest(msgspec.json.encode(keys))
+        meta = [("stamp", stamp), ("summary", summary), ("layout", layout)]
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta)
         connection.commit()
 
 

@@ -8,18 +8,22 @@ Such a process gives its memory back when it ends, and no page waits for it.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from snellen.errors import SnellenError
-from snellen.web.view import index
 
 AT_ONCE = 2
+FIRST_PAGE_S = 0.6
+"""How long work waits after the start, so that the first page comes first."""
 Words = Sequence[str]
 
 
@@ -33,16 +37,22 @@ class Worker(Protocol):
 
 def _index(words: Words) -> None:
     """Index runs: pairs of a run folder and the file of its index."""
+    from snellen.web.view import index
+
     for folder, out in zip(words[::2], words[1::2], strict=True):
         index.build_index(Path(folder), Path(out))
 
 
 def _difficulty(words: Words) -> None:
+    from snellen.web.view import index
+
     out, *indexes = words
     index.build_difficulty(map(Path, indexes), Path(out))
 
 
 def _regions(words: Words) -> None:
+    from snellen.web.view import index
+
     source, out = words
     index.build_regions(source, Path(out))
 
@@ -87,12 +97,14 @@ class Beside:
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._begins_at = time.monotonic() + FIRST_PAGE_S
 
     def do(self, task: str, words: Words) -> Future[None]:
         """Begin a task as soon as there is room."""
         return self._pool.submit(self._run, task, words)
 
     def _run(self, task: str, words: Words) -> None:
+        time.sleep(max(0.0, self._begins_at - time.monotonic()))
         command = [sys.executable, "-m", "snellen.web.view.work", task, json.dumps(words)]
         with self._lock:
             if self._closed:
@@ -121,6 +133,9 @@ class Beside:
 
 def main() -> int:
     """Do the task of the command line; an expected failure is a line on stderr."""
+    # Pages come first.
+    with suppress(AttributeError, OSError):
+        os.nice(5)
     try:
         TASKS[sys.argv[1]](json.loads(sys.argv[2]))
     except (SnellenError, OSError) as error:
