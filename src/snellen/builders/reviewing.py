@@ -23,7 +23,9 @@ QUESTION_CRITERIA = ("factual_correctness", "clarity", "options", "redundancy")
 PICTURE_CRITERIA = ("label_correct", "image_quality", "content_reasonable")
 CAPTION_CRITERIA = ("doubtful", "wrong", "vague")
 RUBRIC_CRITERIA = ("true_of_picture", "essential", "atomic", "clarity", "redundancy")
-Kind = Literal["picture", "question", "caption", "rubric"]
+ATTRIBUTION_CRITERIA = ("earliest_step", "type")
+ATOMIC_CRITERIA = ("reference", "looking_only", "needs_picture", "one_reading", "form")
+Kind = Literal["picture", "question", "caption", "rubric", "attribution", "atomic"]
 _WORD = re.compile(r"\w+")
 Word = Literal["accept", "edit", "delete", "undo"]
 

@@ -20,11 +20,21 @@ if TYPE_CHECKING:
     from snellen.builders.taxonomy import Coverage
     from snellen.construction.build import BuildRequest, Built
     from snellen.construction.files import StageRecord
+    from snellen.figures.chart import Chart
     from snellen.tables.table import Cell, Table
 
 KINDS = {
     "capprobe": "Build questions about the regions of pictures.",
     "rubrics": "Build statements that descriptions of pictures have to meet.",
+    "perception": "Build questions about what models do not see, from their failures.",
+}
+PICTURES = (
+    "SOURCE is a folder of pictures, annotations (COCO, LVIS), a Parquet file, a list of URLs "
+    "(.txt) or hub:OWNER/NAME"
+)
+SOURCES = {
+    "perception": "SOURCE is a result file, or a folder of them: of EvalScope, VLMEvalKit, "
+    "lmms-eval, Inspect, or runs of ours"
 }
 
 
@@ -40,10 +50,10 @@ def _build_command(kind: str, help_: str) -> click.Command:
 
     @click.command(
         kind,
-        help=f"{help_}\n\nSOURCE is a folder of pictures, annotations (COCO, LVIS), a Parquet "
-        "file, a list of URLs (.txt) or hub:OWNER/NAME; the word `stages` lists the stages. "
+        help=f"{help_}\n\n{SOURCES.get(kind, PICTURES)}; the word `stages` lists the stages. "
         "Without SOURCE, the one that --out was begun with is taken.",
-        epilog=f"Example: snellen build {kind} pictures/ --config build.toml --out chart",
+        epilog=f"Example: snellen build {kind} {'results' if kind in SOURCES else 'pictures'}/ "
+        "--config build.toml --out chart",
     )
     @click.argument("source", required=False, default="")
     @click.option("--out", metavar="DIR", help="The folder; the same one again goes on.")
@@ -140,7 +150,7 @@ def request_of(kind: str, source: str, words: dict[str, Any]) -> BuildRequest:
         raise UsageError("no folder to build in", hint="give --out DIR")
     out = Path(words["out"])
     if not source and not (out / "build.json").exists():
-        raise UsageError("nothing to build from", hint="give a folder of pictures as SOURCE")
+        raise UsageError("nothing to build from", hint=SOURCES.get(kind, PICTURES))
     config = load_config(
         words["config"], list(PIPELINES.values()), settings=load_settings(words["settings"])
     )
@@ -278,11 +288,14 @@ def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
     """Print what the papers print about their data: DIR is being built, or is a benchmark."""
     from snellen.cli.printing import print_json, print_table
     from snellen.construction.files import read_funnel
+    from snellen.construction.perception.statistics import holds_perception
     from snellen.construction.rubrics.statistics import holds_rubrics
     from snellen.construction.statistics import data_counts, label_coverage
 
     if holds_rubrics(folder):
         return rubric_statistics(folder, figures, as_json=as_json)
+    if holds_perception(folder):
+        return perception_statistics(folder, figures, as_json=as_json)
     counts, stage = data_counts(folder)
     labels = label_coverage(folder)
     if as_json:
@@ -299,6 +312,31 @@ def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
             print_table(funnel_table(funnel))
     if figures is not None:
         draw_figures(counts, Path(figures))
+    return 0
+
+
+def perception_statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
+    """Prints the counts of questions, the agreement of attributors, and the map of errors."""
+    from snellen.cli.printing import print_json, print_table
+    from snellen.construction.files import read_funnel
+    from snellen.construction.perception.statistics import agreement_of, map_of, perception_counts
+    from snellen.construction.pipelines import PIPELINES
+    from snellen.figures.errors import likeness_chart, mix_chart
+    from snellen.tables.perception import agreement_table, map_tables, perception_tables
+
+    counts, stage = perception_counts(folder, PIPELINES["perception"])
+    agreed, found = agreement_of(folder), map_of(folder)
+    if as_json:
+        print_json({"counts": counts, "agreement": agreed, "map": found})
+        return 0
+    tables = list(perception_tables(counts, stage))
+    tables += [agreement_table(agreed)] if agreed is not None else []
+    tables += map_tables(found) if found is not None else []
+    funnel = tuple(read_funnel(Path(folder)))
+    for table in (*tables, *([funnel_table(funnel)] if funnel else [])):
+        print_table(table)
+    if figures is not None and found is not None:
+        save_charts((likeness_chart(found), mix_chart(found)), Path(figures))
     return 0
 
 
@@ -454,12 +492,18 @@ def thin_table(labels: Coverage, least: int) -> Table:
 
 
 def draw_figures(counts: DataCounts, out: Path) -> None:
-    """Draws the figures as SVG and PNG, and says where."""
+    """Draws the figures of a benchmark of regions."""
     from snellen.figures.data import category_bars, domain_rings
+
+    save_charts((domain_rings(counts), category_bars(counts)), out)
+
+
+def save_charts(charts: Sequence[Chart | None], out: Path) -> None:
+    """Writes charts as SVG and PNG, and says where."""
     from snellen.figures.style import save
 
     out.mkdir(parents=True, exist_ok=True)
-    for chart in (domain_rings(counts), category_bars(counts)):
+    for chart in charts:
         if chart is None:
             continue
         for kind in ("svg", "png"):

@@ -15,6 +15,8 @@ import msgspec
 
 from snellen.builders.options import ReviewOptions
 from snellen.builders.reviewing import (
+    ATOMIC_CRITERIA,
+    ATTRIBUTION_CRITERIA,
     CAPTION_CRITERIA,
     PICTURE_CRITERIA,
     QUESTION_CRITERIA,
@@ -41,6 +43,8 @@ CRITERIA = {
     "question": QUESTION_CRITERIA,
     "caption": CAPTION_CRITERIA,
     "rubric": RUBRIC_CRITERIA,
+    "attribution": ATTRIBUTION_CRITERIA,
+    "atomic": ATOMIC_CRITERIA,
 }
 R = TypeVar("R", bound=Row)
 

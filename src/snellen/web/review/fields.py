@@ -13,6 +13,8 @@ EDITABLE: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "options", "answer", "category"),
     "caption": ("caption",),
     "rubric": ("text",),
+    "attribution": ("type",),
+    "atomic": ("problem", "answer", "hint", "error_category"),
 }
 # Fields that only programs need.
 HIDDEN = frozenset({"path", "name"})

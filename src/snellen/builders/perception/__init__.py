@@ -1,0 +1,1 @@
+"""From failures of models to atomic questions about what is seen."""

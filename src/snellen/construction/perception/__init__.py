@@ -1,0 +1,1 @@
+"""The stages that build perception questions, and the files that they read and write."""
