@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def embedded_text(row: QuestionRow) -> str:
     return " ".join((row.question, *row.options))
 
 
-def unit_vectors(vectors: NDArray[Any], rows: Sequence[QuestionRow]) -> Vectors:
+def unit_vectors(vectors: NDArray[np.generic], rows: Sequence[QuestionRow]) -> Vectors:
     """Embeddings (n, d) of length 1.
 
     Raises:
@@ -123,7 +123,7 @@ def in_order(rows: Iterable[QuestionRow]) -> list[QuestionRow]:
 
 
 def deduplicate(
-    rows: Sequence[QuestionRow], vectors: NDArray[Any], options: DedupOptions
+    rows: Sequence[QuestionRow], vectors: NDArray[np.generic], options: DedupOptions
 ) -> Deduplicated:
     """Removes the later one of each pair of like questions of one picture.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -297,6 +297,6 @@ def place(
     return Placed(read, form.name, round(share, 4), tuple(flags))
 
 
-def plain_text(metadata: Any) -> str:
+def plain_text(metadata: object) -> str:
     """Metadata as a prompt shows it."""
     return msgspec.json.format(msgspec.json.encode(metadata), indent=1).decode()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from snellen.builders.rows import PictureRow
 from snellen.builders.steps import Rejected
@@ -38,7 +37,8 @@ def without_copies(pictures: Sequence[P], most: int) -> tuple[tuple[P, ...], tup
     signs = np.empty((len(ranked), BITS), np.float32)
     gone: dict[str, Rejected] = {}
     for one in ranked:
-        own = _signs(one.fingerprint)
+        value = int(one.fingerprint, 16)
+        own = np.array([1.0 if value >> k & 1 else -1.0 for k in range(BITS)], np.float32)
         far = (BITS - signs[: len(kept)] @ own) / 2
         if kept and far.min() <= most:
             partner = list(kept)[int(far.argmin())]
@@ -53,8 +53,3 @@ def without_copies(pictures: Sequence[P], most: int) -> tuple[tuple[P, ...], tup
         tuple(one for one in pictures if one.id in kept),
         tuple(gone[one.id] for one in pictures if one.id in gone),
     )
-
-
-def _signs(fingerprint: str) -> NDArray[np.float32]:
-    value = int(fingerprint, 16)
-    return np.array([1.0 if value >> k & 1 else -1.0 for k in range(BITS)], np.float32)

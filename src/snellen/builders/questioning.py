@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -19,7 +18,7 @@ from snellen.builders.rows import DescribedRow, PictureRow, QuestionRow, RegionR
 from snellen.builders.steps import Made, Rejected, asked_again, undone
 from snellen.flows import Asked, Flow, ask_until
 from snellen.keys import rng_for
-from snellen.records import Message, Reply, Request
+from snellen.records import JsonObject, Message, Reply, Request
 from snellen.replies import UnreadableError, json_reply
 from snellen.schemas import CATEGORIES, LETTERS
 from snellen.templates import bundled
@@ -48,12 +47,12 @@ class Written:
 class _Sheet(msgspec.Struct):
     """The object that is asked for; a bare list of its questions is taken too."""
 
-    qas: list[Any]
+    qas: list[object]
     object_id: str | int = ""
 
 
 # A union is no class to the type checker; msgspec decodes it all the same.
-_parse: Callable[[Reply], _Sheet | list[Any]] = json_reply(_Sheet | list[Any])  # type: ignore[arg-type]
+_parse: Callable[[Reply], _Sheet | list[object]] = json_reply(_Sheet | list[object])  # type: ignore[arg-type]
 
 
 def questions_in(reply: Reply) -> Written:
@@ -228,7 +227,7 @@ _SMALL = frozenset(
 )  # fmt: skip
 
 
-def faults(one: Candidate, metadata: Mapping[str, Any]) -> Iterator[str]:
+def faults(one: Candidate, metadata: JsonObject) -> Iterator[str]:
     """Every reason for which a candidate cannot be used, the plainest first."""
     if not one.question:
         yield "empty"
@@ -267,7 +266,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(w for w in _WORD.findall(text.casefold()) if w not in _SMALL)
 
 
-def is_located(question: str, metadata: Mapping[str, Any]) -> bool:
+def is_located(question: str, metadata: JsonObject) -> bool:
     """Whether a question says which part of the picture it is about.
 
     A question does so by a word of place, or by two words of the key feature or the position
@@ -283,12 +282,12 @@ def is_located(question: str, metadata: Mapping[str, Any]) -> bool:
     return len(words(question) & (telling - kinds)) >= 2
 
 
-def _kinds(metadata: Mapping[str, Any]) -> tuple[str, str]:
+def _kinds(metadata: JsonObject) -> tuple[str, str]:
     identity = metadata["identity_and_taxonomy"]
     return identity["broad_category"], identity["specific_type"]
 
 
-def is_bare(question: str, metadata: Mapping[str, Any]) -> bool:
+def is_bare(question: str, metadata: JsonObject) -> bool:
     """Whether a question names a kind of thing with `the` and nothing that tells it from others."""
     kinds = words(" ".join(_kinds(metadata))) | _GENERIC
     named = re.findall(r"\bthe\s+([^\W_]+)", question.casefold())
@@ -308,7 +307,7 @@ _ONE_VALUE = {
 }
 
 
-def true_distractors(one: Candidate, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+def true_distractors(one: Candidate, metadata: JsonObject) -> tuple[str, ...]:
     """Wrong options that the metadata makes as true as the right one.
 
     A distractor is true when it is the one value of a field that the category asks for, or when it

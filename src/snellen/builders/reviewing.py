@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from snellen.builders.rows import QuestionRow, Shot
 from snellen.errors import DataError
 from snellen.keys import digest_of, seed_for
+from snellen.records import JsonObject
 from snellen.schemas import CATEGORIES, LETTERS
 
 QUESTION_CRITERIA = ("factual_correctness", "clarity", "options", "redundancy")
@@ -44,7 +45,7 @@ class Task(msgspec.Struct, frozen=True):
     kind: Kind
     annotator: str
     digest: str
-    shown: dict[str, Any]
+    shown: JsonObject
     flags: tuple[str, ...] = ()
     second: str = ""
     image: str = ""
@@ -65,7 +66,7 @@ class Decision(msgspec.Struct, frozen=True):
     annotator: str
     decision: Word
     reasons: tuple[str, ...] = ()
-    after: dict[str, Any] | None = None
+    after: JsonObject | None = None
     note: str = ""
     at: str = ""
     seconds: float | None = None
@@ -141,7 +142,7 @@ class Settled:
         return self.final or self.first
 
     @property
-    def after(self) -> Mapping[str, Any]:
+    def after(self) -> JsonObject:
         """The changed fields: those of an adjudicator's edit, else those of the annotator's."""
         decision = self.deciding
         if decision is None or decision.decision == "delete":
@@ -202,7 +203,7 @@ def deletes_only(before: str, after: str) -> bool:
     return bool(kept) and all(word in left for word in kept)
 
 
-def edited(row: QuestionRow, after: Mapping[str, Any]) -> QuestionRow:
+def edited(row: QuestionRow, after: JsonObject) -> QuestionRow:
     """A question with an edit's fields in place of its own.
 
     Raises:

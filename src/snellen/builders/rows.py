@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from snellen.builders.steps import Row
-from snellen.records import Image
+from snellen.records import Image, JsonObject
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -59,7 +57,7 @@ class RegionRow(Row, frozen=True, kw_only=True):
     image_id: str
     index: int
     bbox: tuple[float, float, float, float]
-    mask: dict[str, Any]
+    mask: JsonObject
     area: float
     view: Shot
     guess: str = ""
@@ -76,7 +74,7 @@ class DescribedRow(Row, frozen=True, kw_only=True):
 
     image_id: str
     nature: str
-    metadata: dict[str, Any]
+    metadata: JsonObject
     nature_guess: str = ""
     box: tuple[float, float, float, float] | None = None
     box_form: str = ""

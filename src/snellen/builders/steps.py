@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from snellen.flows import Asked
 from snellen.records import FailureKind
 
+T = TypeVar("T")
 LONGEST_REPLY = 2000
 
 
@@ -32,7 +33,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True, rename={"made_from": "
     id: str
     made_from: tuple[str, ...] = ()
     reason: str
-    detail: Mapping[str, Any] = {}
+    detail: Mapping[str, object] = {}
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -52,10 +53,10 @@ class Made(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One piece of a stage's work: `basis` is plain data of all that would change its result."""
+    """One piece of a stage's work: `basis` is plain data: all that would change its result."""
 
     id: str
-    basis: Any
+    basis: Sequence[object]
     payload: Any
 
 
@@ -77,12 +78,12 @@ def joined(parts: Iterable[Made]) -> Made:
     )
 
 
-def is_failed(asked: Asked[Any]) -> bool:
+def is_failed(asked: Asked[T]) -> bool:
     """Whether the call itself failed, so that there is no reply at all."""
     return asked.value is None and asked.reply is None
 
 
-def undone(asked: Asked[Any], unit_id: str, *, made_from: tuple[str, ...] = ()) -> Made:
+def undone(asked: Asked[T], unit_id: str, *, made_from: tuple[str, ...] = ()) -> Made:
     """The result of a unit whose model gave no usable reply.
 
     The reason is `call_KIND` for a failed call, else `unreadable` with what was wrong last.
@@ -97,13 +98,13 @@ def undone(asked: Asked[Any], unit_id: str, *, made_from: tuple[str, ...] = ()) 
     return Made(rejected=(gone,), counts=asked_again(asked))
 
 
-def failure_kind(asked: Asked[Any]) -> str:
+def failure_kind(asked: Asked[T]) -> str:
     """The kind of a failed call, without the role before it."""
     reason = asked.reason or ""
     return next((kind for kind in get_args(FailureKind) if reason.endswith(f"_{kind}")), reason)
 
 
-def asked_again(asked: Asked[Any]) -> dict[str, int]:
+def asked_again(asked: Asked[T]) -> dict[str, int]:
     """How often a model was asked again, as counts of a result."""
     n = len(asked.errors) - (asked.value is None and asked.reply is not None)
     return {"asked_again": n} if n else {}

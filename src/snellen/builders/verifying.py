@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -94,7 +93,7 @@ def _filled(prompt: str, question: str, options: Sequence[str]) -> str:
     return bundled(prompt).fill(question=question, options="\n".join(lines))
 
 
-def _gone(row: QuestionRow, reason: str, **detail: Any) -> Made:
+def _gone(row: QuestionRow, reason: str, **detail: object) -> Made:
     return Made(rejected=(Rejected(id=row.id, made_from=(row.id,), reason=reason, detail=detail),))
 
 

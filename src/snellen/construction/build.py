@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from snellen.builders.steps import Made, Rejected, Unit
 from snellen.construction import files
@@ -116,7 +115,13 @@ async def build(request: BuildRequest, *, progress: Display | None = None) -> Bu
     async with contextlib.AsyncExitStack() as stack:
         if request.max_cost_usd is not None:
             check_prices(cast_)
-        _check_kind(request)
+        if (request.out / "build.json").exists():
+            kind = files.read_record(request.out).kind
+            if kind != request.pipeline.kind:
+                raise RunFolderError(
+                    f"{request.out} holds a {kind} benchmark that is being built",
+                    hint="choose another --out",
+                )
         driver = _Driver(request, cast_)
         stack.callback(driver.close)
         try:
@@ -135,16 +140,6 @@ async def build(request: BuildRequest, *, progress: Display | None = None) -> Bu
             preflight=driver.asks_anybody,
         )
         return driver.built(await drive(job, journal=journal))
-
-
-def _check_kind(request: BuildRequest) -> None:
-    if (request.out / "build.json").exists():
-        kind = files.read_record(request.out).kind
-        if kind != request.pipeline.kind:
-            raise RunFolderError(
-                f"{request.out} holds a {kind} benchmark that is being built",
-                hint="choose another --out",
-            )
 
 
 class _Driver:
@@ -180,7 +175,12 @@ class _Driver:
             started = time.monotonic()
             units = list(stage.units(self.context))
             if stage is self.request.pipeline.stages[0]:
-                _note_source(self.request.out, units)
+                out = self.request.out
+                record = files.read_record(out)
+                digest = digest_of([[unit.id, files.plain(unit.basis)] for unit in units])
+                if record.source_digest != digest:
+                    record.source_digest = digest
+                    files.write_json(out / "build.json", record)
             self._open(stage, units)
             n_items = len(units) - len(self._done) if stage.work is not None else 0
             yield Batch(self._work(stage, units), stage.name, n_items)
@@ -302,14 +302,14 @@ class _Driver:
         return Built(self.request.out, self.funnel(), code, self.waits, ended.error, notices)
 
 
-def stage_basis(stage: Stage, context: Context, cast_: Cast) -> list[Any]:
+def stage_basis(stage: Stage, context: Context, cast_: Cast) -> list[object]:
     """What would change the result of every unit of a stage, as plain data."""
     models = [cast_.identity(role) for role in stage.roles(context)]
     prompts = [bundled(name).sha256 for name in stage.prompts]
     return [stage.name, stage.version, models, prompts]
 
 
-def unit_key(unit: Unit, basis: list[Any]) -> str:
+def unit_key(unit: Unit, basis: list[object]) -> str:
     """What a finished unit is known by."""
     return digest_of([basis, unit.id, files.plain(unit.basis)])
 
@@ -352,11 +352,3 @@ def _write_record(request: BuildRequest, cast_: Cast) -> None:
         Session(now(), __version__, platform.python_version(), request.until, request.only)
     )
     files.write_json(path, record)
-
-
-def _note_source(out: Path, units: list[Unit]) -> None:
-    record = files.read_record(out)
-    digest = digest_of([[unit.id, files.plain(unit.basis)] for unit in units])
-    if record.source_digest != digest:
-        record.source_digest = digest
-        files.write_json(out / "build.json", record)

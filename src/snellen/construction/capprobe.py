@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from snellen.builders.options import (
     BalanceOptions,
     DedupOptions,
@@ -19,11 +16,13 @@ from snellen.builders.options import (
 from snellen.construction.picture_stages import SEGMENT, SELECT
 from snellen.construction.question_stages import DEDUP, DESCRIBE, EMBEDDED, QUESTION, VERIFY
 from snellen.construction.release_stages import BALANCE, EXPORT, REVIEW
-from snellen.construction.stages import Pipeline
+from snellen.construction.stages import Options, Pipeline
 
 
-def _embedding_roles(options: Mapping[type[Any], Any]) -> tuple[str, ...]:
-    name = options.get(DedupOptions, DedupOptions()).embeddings
+def embedding_roles(options: Options) -> tuple[str, ...]:
+    """The role whose endpoint embeds questions, unless the embedded model does."""
+    section = options.get(DedupOptions)
+    name = section.embeddings if isinstance(section, DedupOptions) else EMBEDDED
     return () if name == EMBEDDED else (name,)
 
 
@@ -43,5 +42,5 @@ CAPPROBE = Pipeline(
         "review": ReviewOptions,
         "export": ExportOptions,
     },
-    _embedding_roles,
+    embedding_roles,
 )

@@ -6,12 +6,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from snellen.construction.stages import Pipeline
+from snellen.construction.stages import Options, Pipeline
 from snellen.errors import SettingsError
+from snellen.records import JsonObject
 from snellen.schemas import nearest
 from snellen.settings import ModelSettings, Settings
 
@@ -31,7 +31,7 @@ class BuildConfig:
 
     seed: int = 0
     roles: Mapping[str, tuple[RoleTable, ...]] = field(default_factory=dict)
-    options: Mapping[type[Any], Any] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
 
 
 def load_config(
@@ -57,10 +57,15 @@ def load_config(
     seed = raw.get("seed", 0)
     if type(seed) is not int:
         raise SettingsError(f"{path}: `seed` is {seed!r}", hint="give a whole number")
-    options = {
-        kind: _section(raw.get(name, {}), kind, f"{path}, [{name}]")
-        for name, kind in sections.items()
-    }
+    options: dict[type[msgspec.Struct], msgspec.Struct] = {}
+    for name, kind in sections.items():
+        where = f"{path}, [{name}]"
+        table = _table(raw.get(name, {}), where)
+        _refuse_unknown(table, kind.__struct_encode_fields__, where)
+        try:
+            options[kind] = msgspec.convert(table, kind)
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{where}: {error}", hint="see the guide on building") from error
     roles = _table(raw.get("roles", {}), f"{path}, [roles]")
     known = [role for one in pipelines for role in (*one.roles, *one.embedding_roles(options))]
     _refuse_unknown(roles, tuple(dict.fromkeys(known)), f"{path}, [roles]")
@@ -68,21 +73,13 @@ def load_config(
     return BuildConfig(seed, players, options)
 
 
-def _section(table: Any, kind: type[Any], where: str) -> Any:
-    _refuse_unknown(_table(table, where), kind.__struct_encode_fields__, where)
-    try:
-        return msgspec.convert(table, kind)
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"{where}: {error}", hint="see the guide on building") from error
-
-
-def _role(name: str, given: Any, path: str, settings: Settings) -> tuple[RoleTable, ...]:
+def _role(name: str, given: object, path: str, settings: Settings) -> tuple[RoleTable, ...]:
     """The models of one role; two of the same name are told apart by a number."""
     where = f"{path}, [roles.{name}]"
     found: list[RoleTable] = []
-    for table in given if isinstance(given, list) else [given]:
-        fields = tuple(ModelSettings.__dataclass_fields__)
-        _refuse_unknown(_table(table, where), fields, where)
+    for one in given if isinstance(given, list) else [given]:
+        table, fields = _table(one, where), tuple(ModelSettings.__dataclass_fields__)
+        _refuse_unknown(table, fields, where)
         named = settings.models.get(str(table.get("model", "")))
         try:
             own = msgspec.convert(table, ModelSettings)
@@ -96,19 +93,19 @@ def _role(name: str, given: Any, path: str, settings: Settings) -> tuple[RoleTab
         merged = {k: table.get(k, getattr(base, k)) for k in fields if k not in ("model", "params")}
         params = {**base.params, **own.params}
         model = base.model or own.model
-        same = sum(one.label.partition("#")[0] == own.model for one in found)
+        same = sum(role.label.partition("#")[0] == own.model for role in found)
         label = f"{own.model}#{same + 1}" if same else own.model
         found.append(RoleTable(label, ModelSettings(model=model, params=params, **merged), model))
     return tuple(found)
 
 
-def _table(value: Any, where: str) -> Mapping[str, Any]:
+def _table(value: object, where: str) -> JsonObject:
     if not isinstance(value, dict):
         raise SettingsError(f"{where} is no table", hint="write its keys below its name")
     return value
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+def _refuse_unknown(table: Mapping[str, object], known: Sequence[str], where: str) -> None:
     for key in table:
         if key not in known:
             raise SettingsError(f"{where}: unknown key `{key}`", hint=nearest(key, list(known)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -25,7 +24,7 @@ class EmbeddingsCaller:
     def __init__(self, client: ChatClient) -> None:
         self._client = client
 
-    async def call(self, request: Request, _pictures: Sequence[Any] = ()) -> Answer:
+    async def call(self, request: Request, _pictures: Sequence[object] = ()) -> Answer:
         """The embeddings of the request's texts."""
         texts = [part for part in request.messages[0].parts if isinstance(part, str)]
         found = await self._client.embeddings(texts)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from snellen.builders.counts import DataCounts, count
 from snellen.builders.options import DedupOptions, ExportOptions, SegmentOptions
-from snellen.builders.rows import DescribedRow, PictureRow, QuestionRow, RegionRow
+from snellen.builders.rows import DescribedRow, PictureRow, QuestionRow, RegionRow, Shot
 from snellen.construction.files import read_record, write_json, write_lines
 from snellen.construction.stages import Context
 from snellen.pictures.headers import kind_of
+from snellen.records import JsonObject
 
 BENCHMARK = "benchmark"
-_SUFFIX = {"jpeg": "jpg"}
 
 
 def export(context: Context, questions: Sequence[QuestionRow]) -> DataCounts:
@@ -46,10 +45,22 @@ def export(context: Context, questions: Sequence[QuestionRow]) -> DataCounts:
     )
     asked = {row.image_id for row in questions}
     kept = [one for one in pictures if one.id in asked]
-    write_lines(part / "images.jsonl", [_image(one, part) for one in kept])
-    write_lines(part / "labels.jsonl", [_labels(one) for one in kept])
+    images, labels = [], []
+    for one in kept:
+        own = {
+            "l1": list(dict.fromkeys(label.l1 for label in one.labels)),
+            "l2": list(dict.fromkeys(label.l2 for label in one.labels)),
+        }
+        images.append({"image_id": one.id, "image": copy_picture(one.id, one.file, part), **own})
+        # Which sub-domain of a picture stands under which of its domains.
+        pairs = [[label.l1, label.l2, label.confidence] for label in one.labels]
+        labels.append({"image_id": one.id, "name": one.name, "labels": pairs})
+    write_lines(part / "images.jsonl", images)
+    write_lines(part / "labels.jsonl", labels)
     write_lines(part / "regions.jsonl", _regions(context, questions))
-    write_lines(part / "questions.jsonl", [_question(row) for row in questions])
+    fields = ("image_id", "region_id", "category", "question", "options", "answer", "generator")
+    rows = [{"question_id": q.id, **{f: getattr(q, f) for f in fields}} for q in questions]
+    write_lines(part / "questions.jsonl", rows)
     (part / "card.md").write_text(_card(context, counts, name), encoding="utf-8")
     shutil.rmtree(out, ignore_errors=True)
     part.rename(out)
@@ -60,26 +71,16 @@ def export(context: Context, questions: Sequence[QuestionRow]) -> DataCounts:
     return counts
 
 
-def _image(picture: PictureRow, folder: Path) -> dict[str, Any]:
-    data = Path(picture.file.path).read_bytes()
+def copy_picture(name: str, shot: Shot, folder: Path) -> str:
+    """Copies a picture into `images` of a benchmark folder; gives its path inside the folder."""
+    data = Path(shot.path).read_bytes()
     kind = kind_of(data[:64])
-    place = f"images/{picture.id}.{_SUFFIX.get(kind, kind) or 'bin'}"
+    place = f"images/{name}.{'jpg' if kind == 'jpeg' else kind or 'bin'}"
     (folder / place).write_bytes(data)
-    return {
-        "image_id": picture.id,
-        "image": place,
-        "l1": list(dict.fromkeys(label.l1 for label in picture.labels)),
-        "l2": list(dict.fromkeys(label.l2 for label in picture.labels)),
-    }
+    return place
 
 
-def _labels(picture: PictureRow) -> dict[str, Any]:
-    """Which sub-domain of a picture stands under which of its domains."""
-    pairs = [[label.l1, label.l2, label.confidence] for label in picture.labels]
-    return {"image_id": picture.id, "name": picture.name, "labels": pairs}
-
-
-def _regions(context: Context, questions: Sequence[QuestionRow]) -> list[dict[str, Any]]:
+def _regions(context: Context, questions: Sequence[QuestionRow]) -> list[JsonObject]:
     asked = {row.region_id for row in questions}
     described = {row.id: row for row in context.rows("describe", DescribedRow)}
     return [
@@ -94,19 +95,6 @@ def _regions(context: Context, questions: Sequence[QuestionRow]) -> list[dict[st
         for row in context.rows("segment", RegionRow)
         if row.id in asked
     ]
-
-
-def _question(row: QuestionRow) -> dict[str, Any]:
-    return {
-        "question_id": row.id,
-        "image_id": row.image_id,
-        "region_id": row.region_id,
-        "category": row.category,
-        "question": row.question,
-        "options": list(row.options),
-        "answer": row.answer,
-        "generator": row.generator,
-    }
 
 
 def _card(context: Context, counts: DataCounts, name: str) -> str:

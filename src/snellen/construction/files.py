@@ -12,6 +12,7 @@ from snellen.builders.steps import Made, Rejected, Row
 from snellen.construction.stages import Pipeline, Stage
 from snellen.engine.journal import AppendFile, read_rows
 from snellen.errors import RunFolderError
+from snellen.records import JsonObject
 
 R = TypeVar("R", bound=Row)
 SCHEMA = 1
@@ -69,8 +70,8 @@ class BuildRecord(msgspec.Struct):
     source_digest: str = ""
     seed: int = 0
     limit: int | None = None
-    options: dict[str, Any] = {}
-    models: dict[str, list[dict[str, Any]]] = {}
+    options: JsonObject = {}
+    models: dict[str, list[JsonObject]] = {}
     prompts: dict[str, dict[str, str]] = {}
     sessions: list[Session] = []
     schema: int = SCHEMA
@@ -87,7 +88,7 @@ def read_stage(folder: Path, pipeline: Pipeline, stage: Stage) -> tuple[Any, ...
     return tuple(read_rows(path, stage.makes)) if path.exists() else None
 
 
-def write_lines(path: Path, rows: Iterable[Any]) -> bool:
+def write_lines(path: Path, rows: Iterable[object]) -> bool:
     """Writes a JSON-lines file whole or not at all; whether it differs from what was there."""
     data = b"".join(_encode(row) + b"\n" for row in rows)
     if path.exists() and path.read_bytes() == data:
@@ -99,7 +100,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> bool:
     return True
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Writes a JSON file whole or not at all."""
     part = path.with_name(path.name + ".part")
     part.write_bytes(msgspec.json.format(_encode(value), indent=1) + b"\n")
@@ -190,7 +191,7 @@ def finished_keys(folder: Path, stage: Stage) -> frozenset[str]:
     return frozenset(row.key for row in read_rows(folder / "work" / f"{stage.name}.jsonl", _Done))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """A value as it stands in a JSON file."""
     return msgspec.to_builtins(value)
 

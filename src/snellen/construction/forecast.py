@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from snellen.construction.build import (
@@ -14,8 +13,6 @@ from snellen.construction.build import (
     unit_key,
 )
 from snellen.construction.files import finished_keys
-from snellen.construction.roles import Cast
-from snellen.construction.stages import Expected
 from snellen.engine.pacing import cost_usd
 from snellen.records import Usage
 
@@ -67,38 +64,24 @@ def forecast(request: BuildRequest) -> tuple[StageForecast, ...]:
             done, n_inputs = sum(unit_key(one, basis) in keys for one in units), float(len(units))
         if not is_counted or done < n_inputs or stage.name not in context.handed_on:
             expected = n_inputs * expects.makes
-        if stage in chosen:
-            work = _Work(stage.name, n_inputs, done, is_counted)
-            found += _rows(work, expects, cast_)
+        for role, calls in (expects.calls or {"": 0.0}).items() if stage in chosen else ():
+            n = round(max(0.0, n_inputs - done) * calls)
+            usage = Usage(n * expects.prompt_tokens, n * expects.completion_tokens)
+            seats = cast_.seats.get(role, ()) if n else ()
+            costs = [cost_usd(usage, cast_.bindings[seat.role].endpoint) for seat in seats]
+            known = [one for one in costs if one is not None]
+            mean = sum(known) / len(known) if known else 0.0
+            found.append(
+                StageForecast(
+                    stage.name,
+                    role,
+                    round(n_inputs),
+                    done,
+                    n,
+                    usage.prompt or 0,
+                    usage.completion or 0,
+                    mean if len(known) == len(costs) else None,
+                    is_counted,
+                )
+            )
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """How much a stage has to do."""
-
-    stage: str
-    n_inputs: float
-    done: int
-    is_counted: bool
-
-
-def _rows(work: _Work, expects: Expected, cast_: Cast) -> Iterator[StageForecast]:
-    for role, calls in (expects.calls or {"": 0.0}).items():
-        n = round(max(0.0, work.n_inputs - work.done) * calls)
-        usage = Usage(n * expects.prompt_tokens, n * expects.completion_tokens)
-        seats = cast_.seats.get(role, ()) if n else ()
-        costs = [cost_usd(usage, cast_.bindings[seat.role].endpoint) for seat in seats]
-        known = [one for one in costs if one is not None]
-        mean = sum(known) / len(known) if known else 0.0
-        yield StageForecast(
-            work.stage,
-            role,
-            round(work.n_inputs),
-            work.done,
-            n,
-            usage.prompt or 0,
-            usage.completion or 0,
-            mean if len(known) == len(costs) else None,
-            work.is_counted,
-        )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -54,7 +54,7 @@ class Offer:
         """Whether the file is absent, broken, or equal to an earlier one."""
         return bool(self.candidate.path is None or self.fault or self.first)
 
-    def rejected(self, reason: str, **detail: Any) -> Rejected:
+    def rejected(self, reason: str, **detail: object) -> Rejected:
         """The rejection of this candidate."""
         return Rejected(id=self.id, made_from=(self.candidate.name,), reason=reason, detail=detail)
 
@@ -82,7 +82,12 @@ def offered(context: Context) -> Iterator[Unit]:
     for number, candidate in enumerate(scan(context.source, keep_in=context.folder / "pictures")):
         if context.limit is not None and number >= context.limit:
             return
-        offer = _looked_at(candidate)
+        offer = Offer(candidate, fault="absent")
+        if candidate.path is not None:
+            try:
+                offer = Offer(candidate, digest=image_from_path(candidate.path).digest)
+            except ImageError as error:
+                offer = Offer(candidate, fault=error.message)
         name = offer.digest[:16] or f"absent-{digest_of(candidate.name)[:16]}"
         copies = seen.get(name, 0)
         seen[name] = copies + 1
@@ -94,24 +99,16 @@ def offered(context: Context) -> Iterator[Unit]:
         yield Unit(offer.id, own, offer)
 
 
-def _offers(context: Context) -> Iterator[Unit]:
+def select_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `select`."""
     options = context.of(SelectOptions)
-    basis: list[Any] = [
+    basis: list[object] = [
         msgspec.structs.replace(options, per_l1=0, manual=False, max_distance=0, thin=1)
     ]
     if options.labels != "none":
         basis += [digest_of(taxonomy_of(options))]
     for unit in offered(context):
         yield replace(unit, basis=[*basis, *unit.basis])
-
-
-def _looked_at(candidate: Candidate) -> Offer:
-    if candidate.path is None:
-        return Offer(candidate, fault="absent")
-    try:
-        return Offer(candidate, digest=image_from_path(candidate.path).digest)
-    except ImageError as error:
-        return Offer(candidate, fault=error.message)
 
 
 def opened_offer(offer: Offer) -> tuple[Path, Pixels] | Rejected:
@@ -128,11 +125,11 @@ def opened_offer(offer: Offer) -> tuple[Path, Pixels] | Rejected:
         return offer.rejected("broken", error=error.message)
 
 
-def _take(context: Context, offer: Offer) -> Flow[Made]:
+def select_unit(context: Context, offer: Offer) -> Flow[Made]:
     """Looks at one picture: its quality first, then its labels."""
     options, candidate = context.of(SelectOptions), offer.candidate
 
-    def reject(reason: str, **detail: Any) -> Made:
+    def reject(reason: str, **detail: object) -> Made:
         return Made(rejected=(offer.rejected(reason, **detail),))
 
     tag = max(candidate.tags.values(), default=1.0)
@@ -170,7 +167,11 @@ def _label(context: Context, row: PictureRow, candidate: Candidate) -> Flow[Made
         return Made((row,))
     taxonomy = taxonomy_of(options)
     if options.labels == "folder":
-        labels = _folder_labels(candidate.labels, taxonomy)
+        # Labels from two folders' names; a sub-domain alone may stand under several domains.
+        domain, sub = (name.casefold() for name in candidate.labels)
+        pairs = [(l1, l2) for l1, subs in taxonomy.items() for l2 in subs]
+        exact = [p for p in pairs if p[0].casefold() == domain and p[1].casefold() == sub]
+        labels = tuple(Label(*p) for p in exact or [p for p in pairs if p[1].casefold() == sub])
         if labels:
             return Made((msgspec.structs.replace(row, labels=labels),))
         detail = {"folders": list(candidate.labels)}
@@ -189,15 +190,7 @@ def _label(context: Context, row: PictureRow, candidate: Candidate) -> Flow[Made
     return Made((msgspec.structs.replace(row, labels=matched.labels),), counts=counts)
 
 
-def _folder_labels(folders: tuple[str, str], taxonomy: Taxonomy) -> tuple[Label, ...]:
-    """Labels from two folders' names; a sub-domain alone may stand under several domains."""
-    domain, sub = (name.casefold() for name in folders)
-    pairs = [(l1, l2) for l1, subs in taxonomy.items() for l2 in subs]
-    exact = [p for p in pairs if p[0].casefold() == domain and p[1].casefold() == sub]
-    return tuple(Label(*p) for p in exact or [p for p in pairs if p[1].casefold() == sub])
-
-
-def _select(context: Context, parts: Sequence[Made]) -> Made:
+def select_settled(context: Context, parts: Sequence[Made]) -> Made:
     """Copies out, then a balanced sample, then what people said."""
     options = context.of(SelectOptions)
     made = joined(parts)
@@ -244,7 +237,8 @@ def _reviewed(
     return tuple(row for row in rows if row.id not in refused), gone
 
 
-def _waits_for_people(context: Context) -> str:
+def select_waits(context: Context) -> str:
+    """What people must do after `select`; empty for nothing."""
     if not context.of(SelectOptions).manual:
         return ""
     open_ = [one for one in state(context.folder, "picture") if one.first is None]
@@ -253,30 +247,33 @@ def _waits_for_people(context: Context) -> str:
     return f"{len(open_)} pictures wait for a decision in {context.folder / 'review'}"
 
 
-def _matcher(context: Context) -> tuple[str, ...]:
+def select_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `select` asks."""
     return ("matcher",) if context.of(SelectOptions).labels == "match" else ()
 
 
-def _expected_matches(context: Context) -> Expected:
-    calls = {"matcher": 2.5} if _matcher(context) else {}
+def select_expected(context: Context) -> Expected:
+    """What a dry run takes `select` to do."""
+    calls = {"matcher": 2.5} if select_roles(context) else {}
     return Expected(1.0, 1.0, calls, PICTURE_TOKENS + 200, 60)
 
 
 SELECT = Stage(
     "select",
     PictureRow,
-    _offers,
-    _take,
-    settle=_select,
-    roles=_matcher,
-    waits=_waits_for_people,
-    expects=_expected_matches,
+    select_units,
+    select_unit,
+    settle=select_settled,
+    roles=select_roles,
+    waits=select_waits,
+    expects=select_expected,
     is_filter=True,
     prompts=(MATCH_PROMPT,),
 )
 
 
-def _pictures(context: Context) -> Iterator[Unit]:
+def segment_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `segment`."""
     options = context.of(SegmentOptions)
     finder = Segmenter(options)
     context.tools["segmenter"] = finder
@@ -284,11 +281,12 @@ def _pictures(context: Context) -> Iterator[Unit]:
         yield Unit(picture.id, [picture.id, options, finder.basis(picture)], picture)
 
 
-def _queue(context: Context, todo: Sequence[Unit]) -> None:
+def segment_prepared(context: Context, todo: Sequence[Unit]) -> None:
+    """Gets ready what the units of `segment` share."""
     context.tools["segmenter"].waiting = {unit.id: unit.payload for unit in todo}
 
 
-def _segment(context: Context, picture: PictureRow) -> Flow[Made]:
+def segment_unit(context: Context, picture: PictureRow) -> Flow[Made]:
     """The regions of one picture, by the rules, each with a view of its own."""
     yield []
     options = context.of(SegmentOptions)
@@ -335,7 +333,7 @@ def regions_by_picture(context: Context) -> Mapping[str, int]:
     return {one.id: counts[one.id] for one in context.rows("select", PictureRow)}
 
 
-def _segmented(_context: Context, parts: Sequence[Made]) -> Made:
+def segment_settled(_context: Context, parts: Sequence[Made]) -> Made:
     """All regions; the share covered is averaged over pictures."""
     made = joined(parts)
     counts = dict(made.counts)
@@ -345,16 +343,17 @@ def _segmented(_context: Context, parts: Sequence[Made]) -> Made:
     return Made(made.rows, made.rejected, made.dropped, counts=counts)
 
 
-def _expected_regions(context: Context) -> Expected:
+def segment_expected(context: Context) -> Expected:
+    """What a dry run takes `segment` to do."""
     return Expected(makes=min(context.of(SegmentOptions).max_regions, 5.4))
 
 
 SEGMENT = Stage(
     "segment",
     RegionRow,
-    _pictures,
-    _segment,
-    prepare=_queue,
-    settle=_segmented,
-    expects=_expected_regions,
+    segment_units,
+    segment_unit,
+    prepare=segment_prepared,
+    settle=segment_settled,
+    expects=segment_expected,
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from snellen.builders import describing, questioning, verifying
 from snellen.builders.dedup import deduplicate, embedded_text
@@ -20,7 +19,7 @@ from snellen.builders.options import (
 )
 from snellen.builders.questioning import Subject
 from snellen.builders.rows import DescribedRow, PictureRow, QuestionRow, RegionRow
-from snellen.builders.steps import Made, Rejected, Unit, joined
+from snellen.builders.steps import Made, Rejected, Row, Unit, joined
 from snellen.construction.embeddings import TEXTS_A_CALL, ask_embeddings
 from snellen.construction.stages import Context, Expected, Seat, Stage
 from snellen.errors import DataError
@@ -31,16 +30,18 @@ from snellen.settings import encoder_path
 if TYPE_CHECKING:
     from snellen.embedded.encoder import Encoder
 
+R = TypeVar("R", bound=Row)
 PICTURE_TOKENS = 1200
 EMBEDDED = "embedded"
 
 
-def by_id(context: Context, stage: str, kind: type[Any]) -> dict[str, Any]:
+def by_id(context: Context, stage: str, kind: type[R]) -> dict[str, R]:
     """The rows of a stage by their ids."""
     return {row.id: row for row in context.rows(stage, kind)}
 
 
-def _regions(context: Context) -> Iterator[Unit]:
+def describe_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `describe`."""
     pictures = by_id(context, "select", PictureRow)
     options = context.of(DescribeOptions)
     for region in context.rows("segment", RegionRow):
@@ -49,7 +50,8 @@ def _regions(context: Context) -> Iterator[Unit]:
         yield Unit(region.id, basis, (region, picture))
 
 
-def _describe(context: Context, payload: tuple[RegionRow, PictureRow]) -> Flow[Made]:
+def describe_unit(context: Context, payload: tuple[RegionRow, PictureRow]) -> Flow[Made]:
+    """What `describe` does with a unit of work."""
     role, options = context.seat("describer").role, context.of(DescribeOptions)
     return describing.describe(*payload, role=role, options=options)
 
@@ -57,15 +59,16 @@ def _describe(context: Context, payload: tuple[RegionRow, PictureRow]) -> Flow[M
 DESCRIBE = Stage(
     "describe",
     DescribedRow,
-    _regions,
-    _describe,
+    describe_units,
+    describe_unit,
     roles=lambda _: ("describer",),
     expects=lambda _: Expected(1.0, 1.0, {"describer": 1.0}, 2 * PICTURE_TOKENS + 900, 900),
     prompts=(describing.PROMPT,),
 )
 
 
-def _subjects(context: Context) -> Iterator[Unit]:
+def question_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `question`."""
     pictures = by_id(context, "select", PictureRow)
     regions = by_id(context, "segment", RegionRow)
     options, seats = context.of(QuestionOptions), context.seats["questioner"]
@@ -81,7 +84,8 @@ def _subjects(context: Context) -> Iterator[Unit]:
             yield Unit(f"{region.id}.{label}", basis, (subject, labels[label]))
 
 
-def _write(context: Context, payload: tuple[Subject, Seat]) -> Flow[Made]:
+def question_unit(context: Context, payload: tuple[Subject, Seat]) -> Flow[Made]:
+    """What `question` does with a unit of work."""
     subject, seat = payload
     return questioning.write_questions(
         subject,
@@ -92,7 +96,7 @@ def _write(context: Context, payload: tuple[Subject, Seat]) -> Flow[Made]:
     )
 
 
-def _covered_categories(_context: Context, parts: Sequence[Made]) -> Made:
+def question_settled(_context: Context, parts: Sequence[Made]) -> Made:
     """All questions; how many of the ten categories a region has on average is a count."""
     made = joined(parts)
     regions: dict[str, set[str]] = {}
@@ -106,7 +110,8 @@ def _covered_categories(_context: Context, parts: Sequence[Made]) -> Made:
     return Made(made.rows, made.rejected, made.dropped, counts=counts)
 
 
-def _expected_questions(context: Context) -> Expected:
+def question_expected(context: Context) -> Expected:
+    """What a dry run takes `question` to do."""
     options = context.of(QuestionOptions)
     seats = len(context.seats.get("questioner", ())) or 2
     units = 1.0 if options.regions == "split" else float(seats)
@@ -118,11 +123,11 @@ def _expected_questions(context: Context) -> Expected:
 QUESTION = Stage(
     "question",
     QuestionRow,
-    _subjects,
-    _write,
-    settle=_covered_categories,
+    question_units,
+    question_unit,
+    settle=question_settled,
     roles=lambda _: ("questioner",),
-    expects=_expected_questions,
+    expects=question_expected,
     prompts=(questioning.PROMPT,),
 )
 
@@ -135,25 +140,34 @@ def questions_by_picture(rows: Sequence[QuestionRow]) -> dict[str, list[Question
     return found
 
 
-def _written(context: Context) -> Iterator[Unit]:
+def dedup_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `dedup`."""
     options = context.of(DedupOptions)
     for image_id, rows in questions_by_picture(context.rows("question", QuestionRow)).items():
         basis = [options, [[r.id, r.question, r.options, r.answer] for r in rows]]
         yield Unit(image_id, basis, rows)
 
 
-def _dedup(context: Context, rows: Sequence[QuestionRow]) -> Flow[Made]:
+def dedup_unit(context: Context, rows: Sequence[QuestionRow]) -> Flow[Made]:
     """The questions of one picture without the duplicates among them."""
     options = context.of(DedupOptions)
     texts = [embedded_text(row) for row in rows]
     if options.embeddings == EMBEDDED:
         yield []
-        vectors = _embedded(texts)
+        embedded = encoder_of(os.getpid()).embed(texts)
+        vectors = np.array([embedded[text] for text in texts])
     else:
         role = context.seat(options.embeddings).role
         found = yield from ask_embeddings(texts, role=role)
         if isinstance(found, CallFailure):
-            return _unembedded(rows, found)
+            # None is handed on, and all are tried again.
+            detail = {"error": found.message}
+            reason = f"call_{found.kind}"
+            gone = [
+                Rejected(id=row.id, made_from=(row.region_id,), reason=reason, detail=detail)
+                for row in rows
+            ]
+            return Made(rejected=tuple(gone), failure=found.kind)
         if len({part.shape[1] for part in found}) > 1:
             raise DataError("embeddings of unequal length", hint="check the embeddings endpoint")
         vectors = np.concatenate(found)
@@ -166,11 +180,6 @@ def _dedup(context: Context, rows: Sequence[QuestionRow]) -> Flow[Made]:
     return Made(done.kept, done.rejected(rows), counts=counts)
 
 
-def _embedded(texts: Sequence[str]) -> NDArray[np.float32]:
-    vectors = encoder_of(os.getpid()).embed(texts)
-    return np.array([vectors[text] for text in texts])
-
-
 @cache
 def encoder_of(_process: int) -> Encoder:
     """The sentence encoder of one process, imported late; a fork has none of its threads."""
@@ -179,39 +188,32 @@ def encoder_of(_process: int) -> Encoder:
     return Encoder(encoder_path())
 
 
-def _unembedded(rows: Sequence[QuestionRow], failure: CallFailure) -> Made:
-    """Questions that could not be compared: none is handed on, and all are tried again."""
-    gone = tuple(
-        Rejected(id=row.id, made_from=(row.region_id,), reason=f"call_{failure.kind}",
-                 detail={"error": failure.message})
-        for row in rows
-    )  # fmt: skip
-    return Made(rejected=gone, failure=failure.kind)
-
-
-def _embedding_roles(context: Context) -> tuple[str, ...]:
+def dedup_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `dedup` asks."""
     name = context.of(DedupOptions).embeddings
     return () if name == EMBEDDED else (name,)
 
 
-def _expected_embeddings(context: Context) -> Expected:
+def dedup_expected(context: Context) -> Expected:
+    """What a dry run takes `dedup` to do."""
     # A picture has about 75 questions, of which a quarter goes; two calls of 64 texts embed them.
-    calls = dict.fromkeys(_embedding_roles(context), 2.0)
+    calls = dict.fromkeys(dedup_roles(context), 2.0)
     return Expected(1 / 75, 58.0, calls, 40 * TEXTS_A_CALL, 0)
 
 
 DEDUP = Stage(
     "dedup",
     QuestionRow,
-    _written,
-    _dedup,
-    roles=_embedding_roles,
-    expects=_expected_embeddings,
+    dedup_units,
+    dedup_unit,
+    roles=dedup_roles,
+    expects=dedup_expected,
     is_filter=True,
 )
 
 
-def _unique(context: Context) -> Iterator[Unit]:
+def verify_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `verify`."""
     options = context.of(VerifyOptions)
     if not options.enabled:
         return
@@ -222,7 +224,8 @@ def _unique(context: Context) -> Iterator[Unit]:
         yield Unit(row.id, basis, (row, picture))
 
 
-def _verify(context: Context, payload: tuple[QuestionRow, PictureRow]) -> Flow[Made]:
+def verify_unit(context: Context, payload: tuple[QuestionRow, PictureRow]) -> Flow[Made]:
+    """What `verify` does with a unit of work."""
     row, picture = payload
     seats = context.seats["checker"]
     checkers = verifying.Checkers(seats[0].role, seats[-1].role)
@@ -231,7 +234,8 @@ def _verify(context: Context, payload: tuple[QuestionRow, PictureRow]) -> Flow[M
     )
 
 
-def _verified(context: Context, parts: Sequence[Made]) -> Made:
+def verify_settled(context: Context, parts: Sequence[Made]) -> Made:
+    """What `verify` makes of all its units."""
     if not context.of(VerifyOptions).enabled:
         return Made(context.rows("dedup", QuestionRow))
     made = joined(parts)
@@ -242,7 +246,8 @@ def _verified(context: Context, parts: Sequence[Made]) -> Made:
     return Made(made.rows, made.rejected, counts=counts)
 
 
-def _expected_checks(context: Context) -> Expected:
+def verify_expected(context: Context) -> Expected:
+    """What a dry run takes `verify` to do."""
     options = context.of(VerifyOptions)
     if not options.enabled:
         return Expected()
@@ -253,11 +258,11 @@ def _expected_checks(context: Context) -> Expected:
 VERIFY = Stage(
     "verify",
     QuestionRow,
-    _unique,
-    _verify,
-    settle=_verified,
+    verify_units,
+    verify_unit,
+    settle=verify_settled,
     roles=lambda context: ("checker",) if context.of(VerifyOptions).enabled else (),
-    expects=_expected_checks,
+    expects=verify_expected,
     is_filter=True,
     prompts=(verifying.BLIND, verifying.SEEN),
 )

@@ -20,7 +20,7 @@ def _no_units(_context: Context) -> Sequence[Unit]:
     return ()
 
 
-def _balance(context: Context, _parts: Sequence[Made]) -> Made:
+def balance_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """The questions of the pictures that the rule and the people's list keep."""
     questions = context.rows("verify", QuestionRow)
     asked = {row.image_id for row in questions}
@@ -42,10 +42,10 @@ def _balance(context: Context, _parts: Sequence[Made]) -> Made:
     return Made(kept, gone, counts=counts)
 
 
-BALANCE = Stage("balance", QuestionRow, _no_units, settle=_balance, is_filter=True)
+BALANCE = Stage("balance", QuestionRow, _no_units, settle=balance_settled, is_filter=True)
 
 
-def _review(context: Context, _parts: Sequence[Made]) -> Made:
+def review_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """The questions as the decisions leave them."""
     questions = context.rows("balance", QuestionRow)
     files = {row.id: row.file for row in context.rows("select", PictureRow)}
@@ -55,14 +55,14 @@ def _review(context: Context, _parts: Sequence[Made]) -> Made:
     return review_rows(context, questions, how)
 
 
-REVIEW = Stage("review", QuestionRow, _no_units, settle=_review, is_filter=True)
+REVIEW = Stage("review", QuestionRow, _no_units, settle=review_settled, is_filter=True)
 
 
 class ExportedRow(Row, frozen=True, kw_only=True):
     """A question that stands in the benchmark."""
 
 
-def _export(context: Context, _parts: Sequence[Made]) -> Made:
+def export_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """Writes the benchmark folder; a benchmark without a question is not written."""
     questions = context.rows("review", QuestionRow)
     counts = export(context, questions)
@@ -70,4 +70,4 @@ def _export(context: Context, _parts: Sequence[Made]) -> Made:
     return Made(rows, counts={"images": counts.images, "regions": counts.regions})
 
 
-EXPORT = Stage("export", ExportedRow, _no_units, settle=_export, is_filter=True)
+EXPORT = Stage("export", ExportedRow, _no_units, settle=export_settled, is_filter=True)

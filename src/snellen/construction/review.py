@@ -6,10 +6,10 @@ only ever appended to, and outlives every new start of the build.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -37,6 +37,7 @@ from snellen.construction.ledger import Ledger
 from snellen.construction.stages import Context
 from snellen.engine.journal import now, read_rows
 from snellen.errors import UsageError
+from snellen.records import JsonObject
 
 CRITERIA = {
     "picture": PICTURE_CRITERIA,
@@ -89,7 +90,7 @@ class Reviewed(Generic[R]):
 
     kind: Kind
     task: Callable[[R], Task]
-    edit: Callable[[R, Mapping[str, Any]], R]
+    edit: Callable[[R, JsonObject], R]
 
 
 def review_rows(context: Context, rows: Sequence[R], how: Reviewed[R]) -> Made:

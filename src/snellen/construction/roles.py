@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from snellen.construction.config import BuildConfig
 from snellen.construction.embeddings import EmbeddingsCaller
 from snellen.construction.stages import Seat
 from snellen.endpoints.bind import Binding, bind_endpoint
-from snellen.endpoints.http import CallableModel, Caller, ChatClient
+from snellen.endpoints.http import CallableModel, Caller, ChatClient, Function
 from snellen.errors import UsageError
+from snellen.records import JsonObject
 from snellen.settings import Endpoint, EndpointOptions, Settings, endpoint_of
 
-Player = Callable[..., Any]
+Player = Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Cast:
                 hint=f"add [roles.{role}] with model and url to build.toml",
             )
 
-    def identity(self, role: str) -> list[Any]:
+    def identity(self, role: str) -> list[object]:
         """What tells the models of a role from others: their names and the parameters sent."""
         bound = [self.bindings[seat.role] for seat in self.seats.get(role, ())]
         return [[one.endpoint.model, dict(one.params)] for one in bound]
 
-    def record(self, role: str) -> list[dict[str, Any]]:
+    def record(self, role: str) -> list[JsonObject]:
         """The models of a role as they stand in `build.json`; never a key."""
         return [
             {"name": seat.label, "model": end.model, "url": end.url, "params": dict(end.params)}
@@ -72,7 +72,10 @@ def cast(
         for seat, table in zip(seats[role], tables, strict=True):
             options = EndpointOptions(seat.label, concurrency=concurrency)
             named = endpoint_of(options, Settings({seat.label: table.settings}))
-            bindings[seat.role] = _remote(named, embeds=role in embedding_roles)
+            binding = bind_endpoint(named)
+            if role in embedding_roles and isinstance(binding.caller, ChatClient):
+                binding = replace(binding, caller=EmbeddingsCaller(binding.caller))
+            bindings[seat.role] = binding
     for role, given in (players or {}).items():
         functions = given if isinstance(given, tuple) else (given,)
         names = [getattr(one, "__name__", type(one).__name__) for one in functions]
@@ -84,14 +87,6 @@ def cast(
             caller: Caller = CallableModel(function)
             bindings[seat.role] = Binding(caller, end, cacheable=False)
     return Cast(seats, bindings)
-
-
-def _remote(endpoint: Endpoint, *, embeds: bool) -> Binding:
-    binding = bind_endpoint(endpoint)
-    client = binding.caller
-    if embeds and isinstance(client, ChatClient):
-        return replace(binding, caller=EmbeddingsCaller(client))
-    return binding
 
 
 def check_prices(cast_: Cast) -> None:

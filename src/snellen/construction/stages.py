@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -15,6 +15,8 @@ from snellen.flows import Flow
 
 R = TypeVar("R", bound=Row)
 S = TypeVar("S", bound=msgspec.Struct)
+# The sections of a configuration by their type.
+Options = Mapping[type[msgspec.Struct], msgspec.Struct]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +37,17 @@ class Context:
 
     folder: Path
     source: str
-    options: Mapping[type[Any], Any] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
     seats: Mapping[str, tuple[Seat, ...]] = field(default_factory=dict)
     seed: int = 0
     limit: int | None = None
-    handed_on: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    handed_on: dict[str, tuple[Row, ...]] = field(default_factory=dict)
     tools: dict[str, Any] = field(default_factory=dict)
 
     def of(self, section: type[S]) -> S:
         """The options of one section, as they stand in the configuration or by default."""
-        found: S = self.options.get(section) or section()
-        return found
+        found = self.options.get(section)
+        return found if isinstance(found, section) else section()
 
     def rows(self, stage: str, kind: type[R]) -> tuple[R, ...]:
         """What an earlier stage handed on.
@@ -58,7 +60,7 @@ class Context:
                 f"stage `{stage}` has not been run in {self.folder}",
                 hint=f"run it first: --only {stage}, or leave --only out",
             )
-        return self.handed_on[stage]
+        return cast("tuple[R, ...]", self.handed_on[stage])
 
     def seat(self, role: str) -> Seat:
         """The one model of a role; of several the first."""
@@ -84,7 +86,7 @@ def nothing_to_prepare(_context: Context, _todo: Sequence[Unit]) -> None:
     """A stage whose units need nothing in common."""
 
 
-def no_embeddings(_options: Mapping[type[Any], Any]) -> tuple[str, ...]:
+def no_embeddings(_options: Options) -> tuple[str, ...]:
     """A pipeline that embeds nothing at an endpoint."""
     return ()
 
@@ -148,8 +150,8 @@ class Pipeline:
     title: str
     stages: tuple[Stage, ...]
     roles: tuple[str, ...]
-    sections: Mapping[str, type[Any]]
-    embedding_roles: Callable[[Mapping[type[Any], Any]], tuple[str, ...]] = no_embeddings
+    sections: Mapping[str, type[msgspec.Struct]]
+    embedding_roles: Callable[[Options], tuple[str, ...]] = no_embeddings
 
     def number(self, name: str) -> int:
         """The place of a stage, counted from 1.

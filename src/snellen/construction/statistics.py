@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -40,7 +39,14 @@ def data_counts(path: str | Path) -> tuple[DataCounts, str]:
     """
     folder = Path(path)
     if not (folder / "build.json").exists():
-        return _of_benchmark(folder), BENCHMARK
+        found = load_benchmark(str(folder))
+        if found.protocol != "reading":
+            raise DataError(
+                f"is a {found.protocol} benchmark",
+                file=folder,
+                hint="`snellen data info` describes benchmarks of every kind",
+            )
+        return count(_pictures(found, folder), _questions(found)), BENCHMARK
     pictures = files.read_stage(folder, CAPPROBE, CAPPROBE.stages[0]) or ()
     for name in WITH_QUESTIONS:
         stage = CAPPROBE.stages[CAPPROBE.number(name) - 1]
@@ -66,25 +72,12 @@ def label_coverage(path: str | Path) -> tuple[Coverage, int] | None:
     return coverage(pictures, taxonomy_of(options)), options.thin
 
 
-def _of_benchmark(folder: Path) -> DataCounts:
-    found = load_benchmark(str(folder))
-    if found.protocol != "reading":
-        raise DataError(
-            f"is a {found.protocol} benchmark",
-            file=folder,
-            hint="`snellen data info` describes benchmarks of every kind",
-        )
-    return count(_pictures(found, folder), _questions(found))
-
-
 def _pictures(found: Benchmark, folder: Path) -> list[PictureRow]:
     """The pictures with their labels; without `labels.jsonl` each domain has no sub-domain."""
     listed = {row.image_id: row.labels for row in read_rows(folder / "labels.jsonl", _Labels)}
     pictures = []
     for item in found.items:
-        pairs: list[Any] = listed.get(item.id) or [
-            (name, "", 1.0) for name in item.groups.get("l1", ())
-        ]
+        pairs = listed.get(item.id) or [(name, "", 1.0) for name in item.groups.get("l1", ())]
         labels = tuple(Label(*pair) for pair in pairs)
         shot = Shot(item.images[0].path, item.images[0].digest)
         pictures.append(

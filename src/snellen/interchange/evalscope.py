@@ -57,7 +57,10 @@ def read(path: Path) -> Iterator[Found]:
     A sample whose judge failed has no verdict. A path of a picture is as it was given to EvalScope,
     hence relative to the folder where that was started.
     """
-    benchmark = _benchmark_of(path)
+    # The benchmark of a file: the report of that name tells it from the subset.
+    reports = path.parent.parent.parent / "reports" / path.parent.name
+    names = [one.stem for one in reports.glob("*.json") if path.stem.startswith(f"{one.stem}_")]
+    benchmark = max(names, key=len, default=path.stem)
     for row, found in rows_as(path, _Review):
         if isinstance(found, DataError):
             yield found
@@ -86,10 +89,3 @@ def read(path: Path) -> Iterator[Found]:
             correct=correct,
             score=value,
         )
-
-
-def _benchmark_of(path: Path) -> str:
-    """The benchmark of a file: the report of that name tells it from the subset."""
-    reports = path.parent.parent.parent / "reports" / path.parent.name
-    names = [one.stem for one in reports.glob("*.json") if path.stem.startswith(f"{one.stem}_")]
-    return max(names, key=len, default=path.stem)

@@ -18,7 +18,7 @@ from snellen.interchange.original import (
     write_bench_results,
     write_captions,
 )
-from snellen.records import Item, ReplyRow, Verdict
+from snellen.records import Item, Verdict
 from snellen.runs.folder import Run
 
 # What the official script notes where a model gave nothing.
@@ -91,6 +91,13 @@ def _verdict(run: Run, item: Item) -> Verdict | None:
 
 def _bench_row(run: Run, item: Item) -> BenchResult:
     row, verdict = run.replies.get((item.id, 0)), _verdict(run, item)
+    found = run.verdicts.get((item.id, 0, item.probes[0].id))
+    if row is None or row.status != "ok" or found is None:
+        reason = NO_ANSWER
+    elif found.status == "unscored":
+        reason = f"judge error: {found.reason}"
+    else:
+        reason = found.note or found.reason or ""
     label = next(iter(item.groups.get("error_category", ())), None)
     source = item.extra.get("source_bmk")
     return BenchResult(
@@ -99,17 +106,8 @@ def _bench_row(run: Run, item: Item) -> BenchResult:
         source_bmk=None if source is None else str(source),
         prediction=None if row is None else row.reply,
         judge_result=int(verdict is not None and verdict.correct is True),
-        judge_reason=_bench_reason(run, item, row),
+        judge_reason=reason,
     )
-
-
-def _bench_reason(run: Run, item: Item, row: ReplyRow | None) -> str:
-    verdict = run.verdicts.get((item.id, 0, item.probes[0].id))
-    if row is None or row.status != "ok" or verdict is None:
-        return NO_ANSWER
-    if verdict.status == "unscored":
-        return f"judge error: {verdict.reason}"
-    return verdict.note or verdict.reason or ""
 
 
 def _export_replies(run: Run, out: Path) -> Exported:
@@ -168,15 +166,9 @@ def import_replies(name: str, path: str | Path, out: str | Path) -> Imported:
     return Imported(file, len(replies), nulls, match[1] if match else "")
 
 
-def _bench_predictions(path: Path) -> dict[str, str | None]:
-    return {str(row.index): row.prediction for row in read_bench_results(path)}
-
-
-def _captions(path: Path) -> dict[str, str | None]:
-    return dict(read_captions(path))
-
-
 IMPORTS: Mapping[str, Callable[[Path], dict[str, str | None]]] = {
-    "perception_bench": _bench_predictions,
-    "captionqa": _captions,
+    "perception_bench": lambda path: {
+        str(row.index): row.prediction for row in read_bench_results(path)
+    },
+    "captionqa": lambda path: dict(read_captions(path)),
 }

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from snellen.errors import MissingExtraError
+from snellen.records import JsonObject
 
 TABLES = ("images", "regions", "questions")
 # The hub shows pictures of a table only where its row groups are small.
@@ -33,10 +33,11 @@ def write_hub_folder(benchmark: Path, out: Path) -> None:
     card = json.loads((benchmark / "benchmark.json").read_text(encoding="utf-8"))
     records = []
     for table in TABLES:
-        rows = [_flat(row, benchmark) for row in _rows(benchmark / f"{table}.jsonl")]
+        lines = (benchmark / f"{table}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = [_flat(json.loads(line), benchmark) for line in lines]
         made = pa.Table.from_pylist(rows)
         if table == "images":
-            features: dict[str, Any] = {
+            features: JsonObject = {
                 name: {"dtype": "string", "_type": "Value"} for name in made.column_names
             }
             features |= {
@@ -59,13 +60,8 @@ def write_hub_folder(benchmark: Path, out: Path) -> None:
     (out / "croissant.json").write_text(made_json + "\n", encoding="utf-8")
 
 
-def _rows(path: Path) -> Iterable[dict[str, Any]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        yield json.loads(line)
-
-
-def _flat(row: dict[str, Any], folder: Path) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flat(row: JsonObject, folder: Path) -> JsonObject:
+    flat: JsonObject = {}
     for name, value in row.items():
         if name == "image":
             flat[name] = {"bytes": (folder / value).read_bytes(), "path": Path(value).name}
@@ -79,8 +75,8 @@ def _flat(row: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def croissant(
-    card: Mapping[str, Any], tables: Iterable[tuple[str, Path, Mapping[str, str]]]
-) -> dict[str, Any]:
+    card: JsonObject, tables: Iterable[tuple[str, Path, Mapping[str, str]]]
+) -> JsonObject:
     """The Croissant 1.0 description of a data set of Parquet files.
 
     Source: MLCommons, Croissant format 1.0.
@@ -118,11 +114,11 @@ def croissant(
     }
 
 
-def _field(table: str, column: str, kind: str) -> dict[str, Any]:
+def _field(table: str, column: str, kind: str) -> JsonObject:
     is_list = kind.startswith("list")
     inner = kind.partition("item: ")[2].rstrip(">") or kind.partition("element: ")[2].rstrip(">")
     data_type = "sc:ImageObject" if column == "image" else _TYPES.get(inner if is_list else kind)
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "@type": "cr:Field",
         "@id": f"{table}/{column}",
         "name": column,

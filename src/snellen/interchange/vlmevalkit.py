@@ -75,14 +75,16 @@ def read(path: Path) -> Iterator[Found]:
         correct, score = verdict_of(cells[name]) if name else (None, None)
         reply = cells["prediction"]
         failed = reply.startswith(FAILED)
+        index = cells["index"]
+        question = _PLACE.sub(lambda place: f"<|image_{place[1]}|>", cells["question"]).strip()
         yield ForeignSample(
-            id=f"{benchmark}/{cells['index']}",
-            question=_question(cells),
+            id=f"{benchmark}/{index}",
+            question=f"{cells['hint']}\n{question}" if cells.get("hint") else question,
             reference=cells.get("answer", ""),
             reply=None if failed else reply,
             model=model,
             benchmark=benchmark,
-            index=_whole(cells["index"]),
+            index=int(index) if index.isdecimal() and str(int(index)) == index else index,
             file=path,
             row=number,
             pictures=listed(cells.get("image_path", "")),
@@ -90,15 +92,6 @@ def read(path: Path) -> Iterator[Found]:
             correct=None if failed else correct,
             score=None if failed else score,
         )
-
-
-def _question(cells: Cells) -> str:
-    text = _PLACE.sub(lambda place: f"<|image_{place[1]}|>", cells["question"]).strip()
-    return f"{cells['hint']}\n{text}" if cells.get("hint") else text
-
-
-def _whole(text: str) -> str | int:
-    return int(text) if text.isdecimal() and str(int(text)) == text else text
 
 
 def _model_of(path: Path) -> str:

@@ -30,8 +30,10 @@ from typing import Any
 
 from aiohttp import web
 
-Body = dict[str, Any]
-Answer = str | Mapping[str, Any] | web.Response
+from snellen.records import JsonObject
+
+Body = JsonObject
+Answer = str | Mapping[str, object] | web.Response
 Script = str | Mapping[str, Answer] | Callable[[Body], Answer]
 
 REMEMBERED_PROMPTS = 64
@@ -106,13 +108,13 @@ def picture_size(uri: str) -> tuple[int, int]:
         return picture.size
 
 
-def error_response(status: int, message: str, **more: Any) -> web.Response:
+def error_response(status: int, message: str, **more: object) -> web.Response:
     """A refusal in OpenAI's shape; `more` are further fields of the error object."""
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
     return web.json_response({"error": error | more}, status=status)
 
 
-def completion(message: Mapping[str, Any], **more: Any) -> Body:
+def completion(message: Mapping[str, object], **more: object) -> Body:
     """The body of a chat completion around an assistant's message."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
     choice |= {name: more.pop(name) for name in ("finish_reason", "logprobs") if name in more}
@@ -249,7 +251,10 @@ class FakeServer:
         message = {"content": answer} if isinstance(answer, str) else dict(answer)
         more: Body = {"model": body["model"], "usage": self._usage(body, message)}
         if body.get("logprobs") and self.behaviour.gives_logprobs:
-            more["logprobs"] = _logprobs(str(message.get("content") or ""))
+            text = str(message.get("content") or "")
+            first = text[:1] or "E"
+            top = [{"token": first, "logprob": -0.1}, {"token": "?", "logprob": -2.5}]
+            more["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
         more |= {"finish_reason": message.pop("finish_reason", "stop")}
         return web.json_response(completion(message, **more))
 
@@ -271,7 +276,7 @@ class FakeServer:
             tokens += min(width * height, self.behaviour.max_pixels or 0) // 28**2
         return tokens
 
-    def _usage(self, body: Body, message: Mapping[str, Any]) -> Body:
+    def _usage(self, body: Body, message: Mapping[str, object]) -> Body:
         text = text_of(body)
         cached = max((_shared_words(text, old) for old in self._finished), default=0)
         self._finished.append(text)
@@ -295,7 +300,12 @@ class FakeServer:
         body = json.loads(await http.read())
         self._note(http, body)
         rows = [
-            {"index": number, "embedding": _embed(text)}
+            {
+                "index": number,
+                "embedding": [
+                    float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"
+                ],
+            }
             for number, text in enumerate(body["input"])
         ]
         return web.json_response({"data": rows[::-1], "model": body["model"]})
@@ -314,23 +324,28 @@ def _shared_words(text: str, other: str) -> int:
     return len(text[:low].split()) - (0 if same or not low or text[low - 1].isspace() else 1)
 
 
-def _logprobs(text: str) -> Body:
-    first = text[:1] or "E"
-    top = [{"token": first, "logprob": -0.1}, {"token": "?", "logprob": -2.5}]
-    return {"content": [{**top[0], "top_logprobs": top}]}
+Fault = Callable[["FakeServer", web.Request, Body], Awaitable[web.StreamResponse]]
+FAULTS: dict[str, Fault] = {}
 
 
-def _embed(text: str) -> list[float]:
-    """Counts of letters: alike for texts that are alike."""
-    return [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
+def fault(name: str) -> Callable[[Fault], Fault]:
+    """Puts a function into the table of faults."""
+
+    def put(function: Fault) -> Fault:
+        FAULTS[name] = function
+        return function
+
+    return put
 
 
+@fault("429")
 async def _too_many(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     response = error_response(429, "Too many requests", code="rate_limit_exceeded")
     response.headers["Retry-After"] = f"{server.behaviour.retry_after_s:g}"
     return response
 
 
+@fault("429_date")
 async def _too_many_until(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     response = error_response(429, "Too many requests")
     until = time.time() + server.behaviour.retry_after_s
@@ -338,11 +353,13 @@ async def _too_many_until(server: FakeServer, http: web.Request, body: Body) -> 
     return response
 
 
+@fault("hang")
 async def _hang(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     await asyncio.sleep(3600)
     return web.Response()
 
 
+@fault("slow")
 async def _slow(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     """Byte after byte, so that a limit between bytes never strikes."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -363,6 +380,7 @@ async def _pieces(http: web.Request, pieces: Iterable[bytes], **more: Any) -> we
     return response
 
 
+@fault("long_body")
 async def _long_body(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     """A completion of 200 MB."""
     start, end = json.dumps(completion({"content": "|"})).encode().split(b"|")
@@ -370,12 +388,14 @@ async def _long_body(server: FakeServer, http: web.Request, body: Body) -> web.S
     return await _pieces(http, pieces, headers={"Content-Type": "application/json"})
 
 
+@fault("endless")
 async def _endless(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     """Server-sent events without an end."""
     pieces = itertools.repeat(b'data: {"choices": []}\n\n' * 1000)
     return await _pieces(http, pieces, headers={"Content-Type": "text/event-stream"})
 
 
+@fault("gzip_bomb")
 async def _gzip_bomb(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     """Half a megabyte that unpacks to half a gigabyte."""
     packer = zlib.compressobj(9, wbits=31)
@@ -385,17 +405,20 @@ async def _gzip_bomb(server: FakeServer, http: web.Request, body: Body) -> web.S
     return await _pieces(http, pieces, headers=headers)
 
 
+@fault("long_error")
 async def _long_error(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     """A refusal with a page of 50 MB."""
     pieces = itertools.repeat(b"bad request. " * 2**16, 64)
     return await _pieces(http, pieces, status=400, headers={"Content-Type": "text/plain"})
 
 
+@fault("moved")
 async def _moved(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     location = str(http.url.with_query(moved="1"))
     return web.Response(status=307, headers={"Location": location})
 
 
+@fault("cut")
 async def _cut(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     """A body that announces more bytes than come."""
     whole = json.dumps(completion({"content": "ok"})).encode()
@@ -407,18 +430,17 @@ async def _cut(server: FakeServer, http: web.Request, body: Body) -> web.StreamR
     return response
 
 
+@fault("reset")
 async def _reset(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     assert http.transport is not None
     http.transport.abort()
     return web.Response()
 
 
+@fault("echo_key")
 async def _echo(server: FakeServer, http: web.Request, body: Body) -> web.StreamResponse:
     sent = http.headers.get("Authorization", "")
     return error_response(400, f"bad request, headers were: Authorization: {sent}")
-
-
-Fault = Callable[[FakeServer, web.Request, Body], Awaitable[web.StreamResponse]]
 
 
 def _fixed(make: Callable[[], web.Response]) -> Fault:
@@ -428,7 +450,7 @@ def _fixed(make: Callable[[], web.Response]) -> Fault:
     return answer
 
 
-def _whole(**fields: Any) -> Fault:
+def _whole(**fields: object) -> Fault:
     """A chat completion whose message has these fields."""
     finish = fields.pop("finish_reason", "stop")
     return _fixed(lambda: web.json_response(completion(fields, finish_reason=finish)))
@@ -438,9 +460,7 @@ def _text(text: str, kind: str = "application/json", status: int = 200) -> Fault
     return _fixed(lambda: web.Response(text=text, content_type=kind, status=status))
 
 
-FAULTS: Mapping[str, Fault] = {
-    "429": _too_many,
-    "429_date": _too_many_until,
+FAULTS |= {
     "quota": _fixed(
         lambda: error_response(429, "You exceeded your quota", code="insufficient_quota")
     ),
@@ -450,15 +470,6 @@ FAULTS: Mapping[str, Fault] = {
     "content_filter": _fixed(
         lambda: error_response(400, "blocked by policy", code="content_filter")
     ),
-    "hang": _hang,
-    "slow": _slow,
-    "long_body": _long_body,
-    "endless": _endless,
-    "gzip_bomb": _gzip_bomb,
-    "long_error": _long_error,
-    "moved": _moved,
-    "cut": _cut,
-    "reset": _reset,
     "html": _text("<html><head><title>502 Bad Gateway</title></head></html>", "text/html", 502),
     "html_200": _text("<!doctype html><p>Please log in</p>", "text/html"),
     "cut_json": _text('{"choices": [{"message": {"content": "o'),
@@ -472,24 +483,23 @@ FAULTS: Mapping[str, Fault] = {
     "cut_thought": _whole(content="<think>Let me look", finish_reason="length"),
     "cut_answer": _whole(content="The picture shows a", finish_reason="length"),
     "refusal": _whole(content=None, refusal="I cannot help with that."),
-    "echo_key": _echo,
 }
-
-
-def _read_fault(text: str) -> tuple[str, float]:
-    name, _, probability = text.partition("=")
-    if name not in FAULTS:
-        raise argparse.ArgumentTypeError(f"unknown fault {name!r}; known: {', '.join(FAULTS)}")
-    return name, float(probability or 1)
 
 
 def main() -> None:
     """Read the command line and serve until interrupted."""
+
+    def read_fault(text: str) -> tuple[str, float]:
+        name, _, probability = text.partition("=")
+        if name not in FAULTS:
+            raise argparse.ArgumentTypeError(f"unknown fault {name!r}; known: {', '.join(FAULTS)}")
+        return name, float(probability or 1)
+
     parser = argparse.ArgumentParser(description="a fake OpenAI-compatible endpoint with faults")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--answer", default="ok")
     parser.add_argument("--rule", action="append", default=[], metavar="PIECE=ANSWER")
-    parser.add_argument("--fault", type=_read_fault, action="append", default=[], metavar="NAME=P")
+    parser.add_argument("--fault", type=read_fault, action="append", default=[], metavar="NAME=P")
     parser.add_argument("--delay-ms", type=float, default=0.0)
     parser.add_argument("--jitter-ms", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=0)

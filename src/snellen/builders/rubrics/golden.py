@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from snellen.builders.rubrics.options import GoldenOptions
 from snellen.builders.rubrics.rows import Ballot, PeerReview, Round, ScoredRow
@@ -26,6 +26,7 @@ from snellen.replies.typed import UnreadableError
 from snellen.templates import bundled
 
 DRAFT, VOTE, REWRITE = "build_draft", "build_vote", "build_rewrite"
+T = TypeVar("T")
 LEAST_AUTHORS = 3
 
 
@@ -78,7 +79,7 @@ def _jurors(circle: Circle) -> range:
     return range(len(circle.roles))
 
 
-def _lost(asked: Sequence[Asked[Any]]) -> Asked[Any] | None:
+def _lost(asked: Sequence[Asked[T]]) -> Asked[T] | None:
     """An answer that did not come: a failed call, which the next start repeats, goes first."""
     gone = [one for one in asked if one.value is None]
     return next(filter(is_failed, gone), gone[0] if gone else None)

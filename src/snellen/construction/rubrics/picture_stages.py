@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from snellen.builders.likeness import without_copies
 from snellen.builders.reviewing import Task
 from snellen.builders.rows import Shot
 from snellen.builders.rubrics import curating, golden
-from snellen.builders.rubrics.discards import DiscardReport, discard_report
+from snellen.builders.rubrics.discards import discard_report
 from snellen.builders.rubrics.golden import LEAST_AUTHORS, Circle
 from snellen.builders.rubrics.options import (
     BY_FOLDER,
@@ -40,14 +40,15 @@ POOL_PROMPT = "describe_rubric"
 PEER_REVIEW = "peer_review.jsonl"
 
 
-def _offers(context: Context) -> Iterator[Unit]:
+def curate_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `curate`."""
     options = context.of(CurateOptions)
     basis = [options.domain, options.min_pixels, options.reasks]
     for unit in offered(context):
         yield Unit(unit.id, [*basis, *unit.basis], unit.payload)
 
 
-def _score(context: Context, offer: Offer) -> Flow[Made]:
+def curate_unit(context: Context, offer: Offer) -> Flow[Made]:
     """Looks at one picture, then has it scored and placed in a domain."""
     options, seat = context.of(CurateOptions), context.seat("scorer")
     opened = opened_offer(offer)
@@ -90,7 +91,7 @@ def _score(context: Context, offer: Offer) -> Flow[Made]:
     return Made((row,), counts=again.counts)
 
 
-def _curate(context: Context, parts: Sequence[Made]) -> Made:
+def curate_settled(context: Context, parts: Sequence[Made]) -> Made:
     """Copies out, then the pictures that reach their domain's threshold."""
     options = context.of(CurateOptions)
     made = joined(parts)
@@ -102,7 +103,8 @@ def _curate(context: Context, parts: Sequence[Made]) -> Made:
     return Made(left.rows, (*made.rejected, *copies, *left.rejected), counts=counts)
 
 
-def _expected_scores(context: Context) -> Expected:
+def curate_expected(context: Context) -> Expected:
+    """What a dry run takes `curate` to do."""
     calls = 2.0 if context.of(CurateOptions).domain == BY_MODEL else 1.0
     return Expected(1.0, 0.6, {"scorer": calls}, PICTURE_TOKENS + 300, 120)
 
@@ -110,17 +112,18 @@ def _expected_scores(context: Context) -> Expected:
 CURATE = Stage(
     "curate",
     ScoredRow,
-    _offers,
-    _score,
-    settle=_curate,
+    curate_units,
+    curate_unit,
+    settle=curate_settled,
     roles=lambda _: ("scorer",),
-    expects=_expected_scores,
+    expects=curate_expected,
     is_filter=True,
     prompts=(curating.SCORE, curating.DOMAIN),
 )
 
 
-def _authors(context: Context) -> tuple[str, ...]:
+def golden_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `golden` asks."""
     found = context.seats.get("author", ())
     if 0 < len(found) < LEAST_AUTHORS:
         raise UsageError(
@@ -130,13 +133,15 @@ def _authors(context: Context) -> tuple[str, ...]:
     return ("author",)
 
 
-def _scored(context: Context) -> Iterator[Unit]:
-    options = msgspec.structs.replace(context.of(GoldenOptions), manual=False)
+def golden_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `golden`."""
+    options = replace(context.of(GoldenOptions), manual=False)
     for row in context.rows("curate", ScoredRow):
         yield Unit(row.id, [row.file.digest, options, context.seed], row)
 
 
-def _review(context: Context, row: ScoredRow) -> Flow[Made]:
+def golden_unit(context: Context, row: ScoredRow) -> Flow[Made]:
+    """What `golden` does with a unit of work."""
     seats = context.seats["author"]
     circle = Circle(
         tuple(seat.role for seat in seats),
@@ -147,7 +152,7 @@ def _review(context: Context, row: ScoredRow) -> Flow[Made]:
     return golden.peer_review(row, circle)
 
 
-def _golden(context: Context, parts: Sequence[Made]) -> Made:
+def golden_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The captions that authors agreed on, less what people delete; all reviews are written."""
     made = joined(parts)
     reviews: tuple[PeerReview, ...] = made.rows
@@ -172,9 +177,15 @@ def _golden(context: Context, parts: Sequence[Made]) -> Made:
     pictures = [scored[one.id] for one in reviews]
     report = discard_report(pictures, {one.id for one in divided}, seed=context.seed)
     write_json(context.folder / DISCARDS, report)
-    how: Reviewed[GoldenRow] = Reviewed("caption", _caption_task, _shortened)
+    how: Reviewed[GoldenRow] = Reviewed(
+        "caption", caption_task, lambda row, after: replace(row, caption=after["caption"])
+    )
     left = review_rows(context, rows, how)
-    counts = {**made.counts, **_discarded(report)}
+    # How many pictures of each domain and band of complexity were discarded.
+    bands = {f"{band} complexity": group for band, group in report.complexity.items()}
+    groups = {**report.domains, **bands}
+    discarded = {f"discarded of {name}": g.discarded for name, g in groups.items() if g.discarded}
+    counts = {**made.counts, **discarded}
     for number in range(1, context.of(GoldenOptions).rounds + 1):
         counts[f"agreed in round {number}"] = sum(row.round == number for row in rows)
     counts |= {f"captions {name}": n for name, n in left.counts.items() if n}
@@ -198,14 +209,8 @@ def golden_row(picture: ScoredRow, review: PeerReview, agreed: int) -> GoldenRow
     )
 
 
-def _discarded(report: DiscardReport) -> dict[str, int]:
-    """How many pictures of each domain and band of complexity were discarded, as counts."""
-    bands = {f"{band} complexity": group for band, group in report.complexity.items()}
-    groups = {**report.domains, **bands}
-    return {f"discarded of {name}": g.discarded for name, g in groups.items() if g.discarded}
-
-
-def _caption_task(row: GoldenRow) -> Task:
+def caption_task(row: GoldenRow) -> Task:
+    """A golden caption under review, beside its picture."""
     shown = {"name": row.name, "path": row.file.path, "caption": row.caption}
     return Task(
         row.id, "caption", "", digest_of(shown), shown,
@@ -213,11 +218,8 @@ def _caption_task(row: GoldenRow) -> Task:
     )  # fmt: skip
 
 
-def _shortened(row: GoldenRow, after: Mapping[str, Any]) -> GoldenRow:
-    return msgspec.structs.replace(row, caption=after["caption"])
-
-
-def _waits_for_people(context: Context) -> str:
+def golden_waits(context: Context) -> str:
+    """What people must do after `golden`; empty for nothing."""
     if not context.of(GoldenOptions).manual:
         return ""
     open_ = [one for one in state(context.folder, "caption") if one.first is None]
@@ -226,7 +228,8 @@ def _waits_for_people(context: Context) -> str:
     return f"{len(open_)} golden captions wait for a decision in {context.folder / 'review'}"
 
 
-def _expected_reviews(context: Context) -> Expected:
+def golden_expected(context: Context) -> Expected:
+    """What a dry run takes `golden` to do."""
     n = len(context.seats.get("author", ())) or LEAST_AUTHORS
     return Expected(1.0, 0.7, {"author": 4.0 * n}, PICTURE_TOKENS + 400 * n, 700)
 
@@ -234,19 +237,19 @@ def _expected_reviews(context: Context) -> Expected:
 GOLDEN = Stage(
     "golden",
     GoldenRow,
-    _scored,
-    _review,
-    settle=_golden,
-    roles=_authors,
-    waits=_waits_for_people,
-    expects=_expected_reviews,
+    golden_units,
+    golden_unit,
+    settle=golden_settled,
+    roles=golden_roles,
+    waits=golden_waits,
+    expects=golden_expected,
     is_filter=True,
     part=PeerReview,
     prompts=(golden.DRAFT, golden.VOTE, golden.REWRITE),
 )
 
 
-def _pool_roles(context: Context) -> tuple[str, ...]:
+def pool_roles(context: Context) -> tuple[str, ...]:
     """The pool's role, unless runs make the whole pool; the sizes must agree."""
     options = context.of(PoolOptions)
     seats = context.seats.get("pool", ())
@@ -265,7 +268,8 @@ def _pool_roles(context: Context) -> tuple[str, ...]:
     return () if options.runs and not seats else ("pool",)
 
 
-def _captioned(context: Context) -> Iterator[Unit]:
+def pool_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `pool`."""
     reasks = context.of(PoolOptions).reasks
     for row in context.rows("golden", GoldenRow):
         for seat in context.seats.get("pool", ()):
@@ -273,7 +277,8 @@ def _captioned(context: Context) -> Iterator[Unit]:
             yield Unit(f"{row.id}.{seat.label}", [row.file.digest, reasks], (row, seat))
 
 
-def _predict(context: Context, payload: tuple[GoldenRow, Seat]) -> Flow[Made]:
+def pool_unit(context: Context, payload: tuple[GoldenRow, Seat]) -> Flow[Made]:
+    """What `pool` does with a unit of work."""
     row, seat = payload
     image = row.file.image(row.name)
     message = Message("user", (image, bundled(POOL_PROMPT).text))
@@ -290,7 +295,7 @@ def _predict(context: Context, payload: tuple[GoldenRow, Seat]) -> Flow[Made]:
     return Made((found,), counts=asked_again(asked))
 
 
-def _pool(context: Context, parts: Sequence[Made]) -> Made:
+def pool_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The predictions of each picture; a picture with less than half of the pool is left out."""
     options = context.of(PoolOptions)
     made = joined(parts)
@@ -333,7 +338,8 @@ def _model_of(run: str) -> str:
     return path.stem if path.suffix in (".json", ".jsonl") else path.name
 
 
-def _expected_predictions(context: Context) -> Expected:
+def pool_expected(context: Context) -> Expected:
+    """What a dry run takes `pool` to do."""
     n = len(context.seats.get("pool", ()))
     if not n:
         return Expected(0.0, 1.0)
@@ -343,11 +349,11 @@ def _expected_predictions(context: Context) -> Expected:
 POOL = Stage(
     "pool",
     PoolRow,
-    _captioned,
-    _predict,
-    settle=_pool,
-    roles=_pool_roles,
-    expects=_expected_predictions,
+    pool_units,
+    pool_unit,
+    settle=pool_settled,
+    roles=pool_roles,
+    expects=pool_expected,
     is_filter=True,
     part=Prediction,
     prompts=(POOL_PROMPT,),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,7 @@ from snellen.builders.rubrics.counts import RubricCounts
 from snellen.builders.rubrics.options import GoldenOptions, PoolOptions, RubricsOptions
 from snellen.builders.rubrics.rows import EASY_WRONG, MUST_RIGHT, GoldenRow, RubricRow
 from snellen.builders.steps import Made, Unit
-from snellen.construction.export import BENCHMARK
+from snellen.construction.export import BENCHMARK, copy_picture
 from snellen.construction.files import read_record, write_json, write_lines
 from snellen.construction.release_stages import ExportedRow
 from snellen.construction.review import Reviewed, review_rows
@@ -25,7 +24,7 @@ from snellen.construction.rubrics.statistics import counts_of, discards_of
 from snellen.construction.stages import Context, Stage
 from snellen.errors import DataError, UsageError
 from snellen.keys import digest_of
-from snellen.pictures.headers import kind_of
+from snellen.records import JsonObject
 
 
 def _no_units(_context: Context) -> Sequence[Unit]:
@@ -44,7 +43,7 @@ def _rubric_task(row: RubricRow, golden: GoldenRow) -> Task:
     )  # fmt: skip
 
 
-def edited_rubric(row: RubricRow, after: Mapping[str, Any]) -> RubricRow:
+def edited_rubric(row: RubricRow, after: JsonObject) -> RubricRow:
     """A statement with an edit's text.
 
     Raises:
@@ -62,7 +61,7 @@ def edited_rubric(row: RubricRow, after: Mapping[str, Any]) -> RubricRow:
     return msgspec.structs.replace(row, text=text)
 
 
-def _review(context: Context, _parts: Sequence[Made]) -> Made:
+def review_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """The statements as the decisions leave them, of pictures that keep a gate."""
     captions = golden_rows(context)
     how: Reviewed[RubricRow] = Reviewed(
@@ -73,10 +72,11 @@ def _review(context: Context, _parts: Sequence[Made]) -> Made:
     return Made(left.rows, (*made.rejected, *left.rejected), counts=made.counts)
 
 
-REVIEW = Stage("review", RubricRow, _no_units, settle=_review, is_filter=True)
+REVIEW = Stage("review", RubricRow, _no_units, settle=review_settled, is_filter=True)
 
 
-def _no_parquet(context: Context) -> tuple[str, ...]:
+def export_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `export` asks."""
     if context.of(ExportOptions).parquet:
         raise UsageError(
             "[export] parquet is for benchmarks of regions", hint="leave it out: rubrics are JSON"
@@ -84,7 +84,7 @@ def _no_parquet(context: Context) -> tuple[str, ...]:
     return ()
 
 
-def _export(context: Context, _parts: Sequence[Made]) -> Made:
+def export_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """Writes the benchmark folder; a benchmark without a statement is not written."""
     rows = context.rows("review", RubricRow)
     captions = golden_rows(context)
@@ -103,7 +103,9 @@ def _export(context: Context, _parts: Sequence[Made]) -> Made:
     return Made(exported, counts=figures)
 
 
-EXPORT = Stage("export", ExportedRow, _no_units, settle=_export, roles=_no_parquet, is_filter=True)
+EXPORT = Stage(
+    "export", ExportedRow, _no_units, settle=export_settled, roles=export_roles, is_filter=True
+)
 
 
 def write_benchmark(
@@ -144,13 +146,8 @@ def write_benchmark(
     part.rename(out)
 
 
-def _row(golden: GoldenRow, rubrics: Sequence[RubricRow], folder: Path) -> dict[str, Any]:
-    data = Path(golden.file.path).read_bytes()
-    kind = kind_of(data[:64])
-    place = f"images/{golden.id}.{'jpg' if kind == 'jpeg' else kind or 'bin'}"
-    (folder / place).write_bytes(data)
-
-    def texts(kind: str) -> list[dict[str, Any]]:
+def _row(golden: GoldenRow, rubrics: Sequence[RubricRow], folder: Path) -> JsonObject:
+    def texts(kind: str) -> list[JsonObject]:
         return [
             {"text": one.text, "proposer": one.proposer, "jurors": list(golden.authors)}
             for one in rubrics
@@ -159,7 +156,7 @@ def _row(golden: GoldenRow, rubrics: Sequence[RubricRow], folder: Path) -> dict[
 
     return {
         "id": golden.id,
-        "image": place,
+        "image": copy_picture(golden.id, golden.file, folder),
         "category": golden.domain,
         "golden_caption": golden.caption,
         MUST_RIGHT: texts(MUST_RIGHT),
@@ -169,7 +166,7 @@ def _row(golden: GoldenRow, rubrics: Sequence[RubricRow], folder: Path) -> dict[
 
 def _evidence(
     pictures: Sequence[GoldenRow], rubrics: Mapping[str, Sequence[RubricRow]]
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """What supports each statement, under the probe id that an evaluation gives it."""
     found = []
     for golden in pictures:

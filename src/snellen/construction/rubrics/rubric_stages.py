@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -35,7 +34,7 @@ def golden_rows(context: Context) -> dict[str, GoldenRow]:
     return {row.id: row for row in context.rows("golden", GoldenRow)}
 
 
-def _pooled(context: Context) -> Iterator[Unit]:
+def propose_units(context: Context) -> Iterator[Unit]:
     """Two units a picture, one a stream."""
     captions, options = golden_rows(context), context.of(RubricsOptions)
     for pool in context.rows("pool", PoolRow):
@@ -47,7 +46,7 @@ def _pooled(context: Context) -> Iterator[Unit]:
         yield Unit(f"{row.id}.easy", easy, (row, pool, EASY_WRONG))
 
 
-def _propose(context: Context, subject: Subject) -> Flow[Made]:
+def propose_unit(context: Context, subject: Subject) -> Flow[Made]:
     """One stream of one picture; of several proposers each picture has one, by a seeded draw."""
     row, pool, kind = subject
     seats = context.seats["proposer"]
@@ -58,7 +57,7 @@ def _propose(context: Context, subject: Subject) -> Flow[Made]:
     return proposing.propose_easy_wrong(row, pool.predictions, proposer)
 
 
-def _proposed(context: Context, parts: Sequence[Made]) -> Made:
+def propose_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The statements that pass the checks by code; a picture without a gate is left out."""
     max_words = context.of(RubricsOptions).max_words
     made = joined(parts)
@@ -83,7 +82,7 @@ def _proposed(context: Context, parts: Sequence[Made]) -> Made:
     return Made(tuple(rows), tuple(gone), tuple(dropped), counts=_streams(made.counts, rows))
 
 
-def _streams(counts: Any, rows: Sequence[RubricRow]) -> dict[str, int]:
+def _streams(counts: Mapping[str, int], rows: Sequence[RubricRow]) -> dict[str, int]:
     """Counts, with how many statements each stream has."""
     return {
         **counts,
@@ -95,16 +94,17 @@ def _streams(counts: Any, rows: Sequence[RubricRow]) -> dict[str, int]:
 PROPOSE = Stage(
     "propose",
     RubricRow,
-    _pooled,
-    _propose,
-    settle=_proposed,
+    propose_units,
+    propose_unit,
+    settle=propose_settled,
     roles=lambda _: ("proposer",),
     expects=lambda _: Expected(2.0, 5.0, {"proposer": 1.0}, PICTURE_TOKENS + 4000, 350),
     prompts=(proposing.MUST_PROMPT, proposing.EASY_PROMPT, *proposing.FOCUS.values()),
 )
 
 
-def _must_right(context: Context) -> Iterator[Unit]:
+def ground_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `ground`."""
     captions, reasks = golden_rows(context), context.of(RubricsOptions).reasks
     for row in context.rows("propose", RubricRow):
         if row.kind == MUST_RIGHT:
@@ -115,12 +115,13 @@ def _must_right(context: Context) -> Iterator[Unit]:
             )  # fmt: skip
 
 
-def _ground(context: Context, payload: tuple[RubricRow, GoldenRow]) -> Flow[Made]:
+def ground_unit(context: Context, payload: tuple[RubricRow, GoldenRow]) -> Flow[Made]:
+    """What `ground` does with a unit of work."""
     reasks = context.of(RubricsOptions).reasks
     return proposing.ground(*payload, role=context.seat("grounder").role, reasks=reasks)
 
 
-def _grounded(context: Context, parts: Sequence[Made]) -> Made:
+def ground_settled(context: Context, parts: Sequence[Made]) -> Made:
     """Must-Right statements that are grounded, and the Easy-Wrong ones beside them."""
     made = joined(parts)
     grounded = {row.id for row in made.rows}
@@ -137,9 +138,9 @@ def _grounded(context: Context, parts: Sequence[Made]) -> Made:
 GROUND = Stage(
     "ground",
     RubricRow,
-    _must_right,
-    _ground,
-    settle=_grounded,
+    ground_units,
+    ground_unit,
+    settle=ground_settled,
     roles=lambda _: ("grounder",),
     expects=lambda _: Expected(0.4, 2.3, {"grounder": 1.0}, PICTURE_TOKENS + 1200, 20),
     is_filter=True,
@@ -147,7 +148,7 @@ GROUND = Stage(
 )
 
 
-def _captions(context: Context) -> Iterator[Unit]:
+def trial_units(context: Context) -> Iterator[Unit]:
     """A unit for each golden caption and each prediction of a picture with statements."""
     captions = golden_rows(context)
     pools = {row.id: row for row in context.rows("pool", PoolRow)}
@@ -163,13 +164,15 @@ def _captions(context: Context) -> Iterator[Unit]:
             yield Unit(name, [source, text, asked], (name, source, text, rows))
 
 
-def _audit(context: Context, payload: tuple[str, str, str, list[RubricRow]]) -> Flow[Made]:
+def trial_unit(context: Context, payload: tuple[str, str, str, list[RubricRow]]) -> Flow[Made]:
+    """What `trial` does with a unit of work."""
     unit, source, text, rows = payload
     role = context.seat("judge").role
     return trial.audit(text, rows, unit=unit, source=source, role=role)
 
 
-def _tried(context: Context, parts: Sequence[Made]) -> Made:
+def trial_settled(context: Context, parts: Sequence[Made]) -> Made:
+    """What `trial` makes of all its units."""
     made = joined(parts)
     found = trial.settle_trial(context.rows("ground", RubricRow), made.rows)
     counts = {**made.counts, **_streams(found.counts, found.rows)}
@@ -178,7 +181,8 @@ def _tried(context: Context, parts: Sequence[Made]) -> Made:
     return Made(found.rows, found.rejected, counts=counts)
 
 
-def _expected_audits(context: Context) -> Expected:
+def trial_expected(context: Context) -> Expected:
+    """What a dry run takes `trial` to do."""
     # A picture has about ten statements, and is judged once for each caption.
     captions = context.of(PoolOptions).size + 1
     return Expected(captions / 10, 9.0 / captions, {"judge": 1.0}, 1500, 120)
@@ -187,11 +191,11 @@ def _expected_audits(context: Context) -> Expected:
 TRIAL = Stage(
     "trial",
     RubricRow,
-    _captions,
-    _audit,
-    settle=_tried,
+    trial_units,
+    trial_unit,
+    settle=trial_settled,
     roles=lambda _: ("judge",),
-    expects=_expected_audits,
+    expects=trial_expected,
     is_filter=True,
     part=Audit,
     prompts=JUDGE_PROMPTS,
