@@ -57,6 +57,7 @@ OWNERS = {
     "transformers": {"segment"},
     "ultralytics": {"segment"},
     "fsspec": {"sources"},
+    "ray": {"fleet"},
     "openpyxl": {"interchange"},
     "zstandard": {"interchange"},
 }

@@ -89,6 +89,9 @@ class RunArguments(TypedDict, total=False):
     gate_first: bool | None
     shard: str
     claims: Source
+    engine: Literal["ray"] | None
+    address: str
+    workers: int | None
     config: Source | None
     concurrency: int | None
     max_cost: float | None
@@ -181,7 +184,12 @@ async def run_async(
         if not request.out:
             out = Path(tempfile.mkdtemp(prefix="snellen-")) / "run"
             request = replace(request, out=out)
-        finished = await execute(make_plan(request))
+        if request.engine == "ray":
+            from snellen.fleet.ray_engine import run_on_ray
+
+            finished = await run_on_ray(request)
+        else:
+            finished = await execute(make_plan(request))
         if finished.exit_code == INTERRUPTED:
             await hand_on()
             raise asyncio.CancelledError(f"out={str(finished.folder)!r} goes on from here")

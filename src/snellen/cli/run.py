@@ -83,6 +83,8 @@ def command(
     wanted = list(requests_of(first, models=model, prompts=caption_prompt))
     if request.shard.startswith(CLAIM):
         return max(run_claimed(one, display) for one in wanted)
+    if request.engine == "ray":
+        return max(run_shared(one, display) for one in wanted)
     try:
         plans = [make_plan(one) for one in wanted]
     except EmptyShardError as empty:
@@ -169,6 +171,26 @@ def run_plans(plans: Sequence[Plan], display: Display) -> int:
         for finished in ended:
             click.echo(f"run folder: {finished.folder}", err=True)
     return code
+
+
+def run_shared(request: RunRequest, display: Display) -> int:
+    """Drives a run on Ray, as `run_plan` drives one in this process."""
+    from snellen.cli.progress import Progress
+    from snellen.fleet.ray_engine import run_on_ray
+
+    if display.dry_run:
+        from snellen.cli.dry import print_forecast
+        from snellen.runs.plan import make_plan
+
+        return print_forecast(make_plan(request), as_json=display.as_json)
+    progress = None if display.quiet else lambda label: Progress(label).show
+    try:
+        finished = asyncio.run(run_on_ray(request, progress=progress, tell=tell))
+    except KeyboardInterrupt:
+        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+        return INTERRUPTED
+    show_finished(finished, as_json=display.as_json)
+    return finished.exit_code
 
 
 def run_claimed(request: RunRequest, display: Display) -> int:

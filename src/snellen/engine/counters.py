@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from snellen.records import Usage
 
@@ -28,6 +28,11 @@ class RoleCounters:
     unknown_usage: int = 0
     cost_usd: float = 0.0
     unknown_cost: int = 0
+
+    def add(self, other: RoleCounters) -> None:
+        """Adds what has happened elsewhere."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
     def count(self, usage: Usage, cost: float | None) -> None:
         """Adds a reply that was paid for."""
@@ -60,6 +65,17 @@ class Counters:
     started_at: float = 0.0
     pending: dict[int, tuple[float, str]] = field(default_factory=dict)
     away: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def add(self, other: Counters) -> None:
+        """Adds what has happened in another job; its calls in flight are not known by name."""
+        for role, counted in other.roles.items():
+            self.roles.setdefault(role, RoleCounters()).add(counted)
+        self.n_items += other.n_items
+        self.flows_done += other.flows_done
+        self.probes += other.probes
+        self.probes_done += other.probes_done
+        self.in_flight += other.in_flight
+        self.away |= other.away
 
     @property
     def oldest(self) -> tuple[float, str] | None:

@@ -85,6 +85,12 @@ class AdaptiveLimit:
         """How many calls may be in flight now."""
         return max(1, int(self._limit))
 
+    def set_ceiling(self, ceiling: int) -> None:
+        """Sets another ceiling; a limit that stood at the old one goes with it."""
+        is_free = self._limit >= self.ceiling
+        self.ceiling = ceiling
+        self._limit = float(ceiling) if is_free else min(self._limit, float(ceiling))
+
     def slow_down(self, at_s: float) -> None:
         """Notes a rate limit at a time in seconds."""
         if at_s - self._cut_at >= 1.0:
@@ -114,6 +120,13 @@ class MinuteRate:
         self._burst = 0.0 if self._rate is None else max(1.0, self._rate)
         self._level = self._burst
         self._at = float("-inf")
+
+    def set_rate(self, per_minute: float, at_s: float) -> None:
+        """Sets another rate from a time on; what has gathered is kept, up to the new second."""
+        self._refill(at_s)
+        self._rate = per_minute / 60.0
+        self._burst = max(1.0, self._rate)
+        self._level = min(self._level, self._burst)
 
     @property
     def limited(self) -> bool:

@@ -69,5 +69,10 @@ async def hand_on() -> None:
 
 def _interrupt(number: int, _frame: object) -> None:
     _caught.append(number)
+    interrupt_all()
+
+
+def interrupt_all() -> None:
+    """Ends all runs under way as Ctrl-C would: what is in flight has a moment to finish."""
     for loop, step in _under_way:
         loop.call_soon_threadsafe(step)

@@ -136,12 +136,16 @@ def stayed_away(name: str, failure: CallFailure, presence: Presence) -> Endpoint
     )
 
 
-def out_of_money(budget: Budget) -> SnellenError:
+class OutOfMoneyError(SnellenError):
+    """The next call could cost more than the budget holds."""
+
+    exit_code = 3
+
+
+def out_of_money(budget: Budget) -> OutOfMoneyError:
     """The next call could cost more than is left."""
-    error = SnellenError(
+    return OutOfMoneyError(
         f"the next call could exceed --max-cost {budget.max_usd:g} USD "
         f"({budget.spent_usd:.4f} USD spent)",
         hint="start the same command with a higher --max-cost to go on from here",
     )
-    error.exit_code = 3
-    return error

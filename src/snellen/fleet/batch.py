@@ -24,10 +24,10 @@ from snellen.engine.queues import images_of, key_of
 from snellen.engine.scheduler import DriveOptions
 from snellen.errors import DataError, ImageError, RunFolderError, UsageError
 from snellen.fleet.batch_files import OpenCall, RoundWriter, Sending, SentCall, json_lines
+from snellen.fleet.requests import with_absolute_paths
 from snellen.flows import Flow
 from snellen.keys import digest
 from snellen.pictures.prepare import Picture, prepare
-from snellen.readers.catalog import KNOWN
 from snellen.records import (
     HOPELESS,
     RETRYABLE,
@@ -462,6 +462,7 @@ def _stored_request(request: RunRequest) -> dict[str, object]:
     Raises:
         UsageError: one of them is a Python function or object, which no file can hold.
     """
+    request = with_absolute_paths(request)
     stored: dict[str, object] = {}
     for name, one in arguments().items():
         value = getattr(request, name)
@@ -470,10 +471,7 @@ def _stored_request(request: RunRequest) -> dict[str, object]:
         for part in value if isinstance(value, tuple | list) else (value,):
             if callable(part) or not isinstance(part, str | Path | int | float | Mapping):
                 raise UsageError(f"`{name}` cannot be {part!r} here", hint="give a name or a path")
-        is_path = Path in one.types and str(value) not in ("", *KNOWN) and Path(value).exists()
-        stored[name] = str(Path(str(value)).absolute()) if is_path else value
-        if isinstance(value, Path) and not is_path:
-            stored[name] = str(value)
+        stored[name] = str(value) if isinstance(value, Path) else value
     return stored
 
 

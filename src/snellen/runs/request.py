@@ -337,6 +337,17 @@ class RunRequest:
             "PLACE",
         ),
     ] = ""
+    engine: Annotated[
+        Literal["ray"] | None,
+        About("running", "Share the items among workers of a Ray cluster, or of this machine."),
+    ] = None
+    address: Annotated[
+        str, About("running", "The Ray cluster; without it one is started here.", "ADDRESS")
+    ] = ""
+    workers: Annotated[
+        int | None,
+        About("running", "How many workers share the items (the processors).", "N", least=1),
+    ] = None
     config: Annotated[
         Source | None, About("running", "Settings; ./snellen.toml by default.", "FILE")
     ] = None

@@ -32,7 +32,7 @@ from snellen.runs.controls import gather, swapped_options
 from snellen.runs.folder import Run, read_spec, write_json
 from snellen.runs.request import DEFAULT_MAX_UNSCORED
 from snellen.runs.spec import PromptRecord, RunSpec, Session, ShardRecord, Summary
-from snellen.runs.summary import summarise
+from snellen.runs.summary import summarise, summarise_part
 from snellen.schemas import are_lettered
 from snellen.templates import Template
 from snellen.version import __version__
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLUSH_EVERY_S = 0.2
+# Where workers that share a run keep their shards, below its folder.
+PARTS = "parts"
 # What may differ between two starts on one folder without changing a number.
 # The purpose under which a role's system message stands among the prompts.
 SYSTEM_PURPOSES = {"model": "reply_system", "judge": "verdict_system"}
@@ -59,7 +61,8 @@ class Plan:
     with a `panel` there are several, each with a binding of its own. `notices` are told at the end.
     `systems` are system messages of the user's, by role. `keep_unreadable` leaves verdicts that
     could not be read as they are, where a second start would ask for them again. `shard` says
-    which part of a larger run this is.
+    which part of a larger run this is; with `is_part` its summary has counts and no metrics, since
+    it is united with others at once.
     """
 
     benchmark: Benchmark
@@ -83,6 +86,7 @@ class Plan:
     notices: tuple[str, ...] = ()
     systems: Mapping[str, Template] = field(default_factory=dict)
     shard: ShardRecord | None = None
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +231,12 @@ def open_folder(spec: RunSpec, folder: Path) -> tuple[RunSpec, tuple[str, ...]]:
         RunFolderError: the folder belongs to another run, with the difference named.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if (folder / PARTS).exists():
+        raise RunFolderError(
+            f"{folder} holds shards of a run that has not come to its end",
+            hint="go on with --engine ray, or unite them with `snellen merge "
+            f"{folder / PARTS} --out DIR`",
+        )
     if not (folder / "run.json").exists():
         return spec, ()
     stored = read_spec(folder)
@@ -500,7 +510,8 @@ def _finish(
     )
     complete = ended.error is None and ended.completed
     status = "complete" if complete else "incomplete"
-    summary = summarise(run, status=status, counters=ended.counters)
+    make_summary = summarise_part if plan.is_part else summarise
+    summary = make_summary(run, status=status, counters=ended.counters)
     write_json(plan.out / "summary.json", summary)
     code = exit_code(summary, ended, max_unscored=plan.max_unscored)
     notices += ended.notices + ended.failure_notices()

@@ -38,7 +38,12 @@ class Shard:
         >>> [Shard(k, 3).holds("cat") for k in (1, 2, 3)]
         [False, False, True]
         """
-        return seed_for(0, item_id) % self.of == self.number - 1
+        return self == Shard.of_item(item_id, self.of)
+
+    @classmethod
+    def of_item(cls, item_id: str, of: int) -> Shard:
+        """The one of so many shards that holds an item."""
+        return cls(seed_for(0, item_id) % of + 1, of)
 
 
 def read_shard(text: str, environ: Mapping[str, str] | None = None) -> Shard:

@@ -47,6 +47,14 @@ def summarise(run: Run, *, status: str, counters: Counters | None = None) -> Sum
     )
 
 
+def summarise_part(run: Run, *, status: str, counters: Counters | None = None) -> Summary:
+    """The counts of a part of a run, without metrics: those are of the whole."""
+    return Summary(
+        run.spec.benchmark, run.spec.protocol, run.spec.model.name, run.spec.judge.name, status,
+        count(run.items, run.verdicts, run.table()), {}, {}, usage_of(counters),
+    )  # fmt: skip
+
+
 def summary_of(run: Run) -> Summary:
     """The run's summary, computed anew where the run ended before it was written."""
     return summarise(run, status="incomplete") if run.summary is None else run.summary
