@@ -19,13 +19,27 @@ if TYPE_CHECKING:
     epilog="Example: snellen review my-chart    then: snellen review stats my-chart",
 )
 @click.argument("words", nargs=-1, required=True, metavar="[stats] DIR")
+@click.option(
+    "--audit",
+    type=click.IntRange(1),
+    is_flag=False,
+    flag_value=300,
+    metavar="[N]",
+    help="DIR is a run: audit N of its verdicts, blind to the judge's (300).",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, help="The seed of the drawn verdicts.")
 @click.option("--json", "as_json", is_flag=True, help="With `stats`: print the figures as JSON.")
 @takes_address
-def command(words: tuple[str, ...], *, as_json: bool, where: Listening) -> None:
+def command(
+    words: tuple[str, ...], *, audit: int | None, seed: int, as_json: bool, where: Listening
+) -> None:
     """Review what `snellen build` has made, question by question.
 
     DIR is the --out of a build. Several annotators may work at once; all edits, and a share of what
     was accepted, go to the adjudicator. `stats DIR` prints rates, agreement and hours.
+
+    With --audit DIR is a run. A person gives each verdict before the judge's is shown;
+    `snellen show` then prints how often both agree.
     """
     is_stats = len(words) == 2 and words[0] == "stats"
     if not is_stats and len(words) != 1:
@@ -36,6 +50,12 @@ def command(words: tuple[str, ...], *, as_json: bool, where: Listening) -> None:
     folder = Path(words[-1])
     if is_stats:
         _print_stats(folder, as_json=as_json)
+        return
+    if audit is not None:
+        from snellen.web.review.audit import AuditDesk, audit_app
+
+        desk = AuditDesk(folder, audit, seed=seed)
+        serve_pages(lambda access: audit_app(desk, access=access), where)
         return
     from snellen.web.review.app import review_app
 

@@ -118,10 +118,11 @@ def _group_tables(
 ) -> Iterator[Table]:
     """The tables of runs of one benchmark and judge."""
     from snellen.comparisons.comparable import NamedSpec, unlike
+    from snellen.judges.audit import attached_audit
     from snellen.runs.naming import named_apart
     from snellen.runs.summary import summary_of
     from snellen.tables import runs as tables
-    from snellen.tables.judges import sensitivity_table
+    from snellen.tables.judges import agreement_table, sensitivity_table
     from snellen.tables.panel import panel_tables
     from snellen.tables.studies import extra_tables
 
@@ -145,6 +146,8 @@ def _group_tables(
         yield from panel_tables(run)
         sensitivity = sensitivity_table(run)
         yield from [] if sensitivity is None else [sensitivity]
+        agreement = attached_audit(run)
+        yield from [agreement_table(run, agreement)] if agreement else []
     yield tables.counts_table(shown)
     yield from extra_tables(runs, wanted)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from snellen.errors import DataError, UsageError
 from snellen.keys import rng_for
 from snellen.metrics import ratio
+from snellen.protocols.protocol import first_label
 from snellen.records import LETTERS, Item, Params, Probe, Verdict, walk
 from snellen.runs.folder import Run
 from snellen.stats.bootstrap import holm, intervals
@@ -28,8 +29,11 @@ from snellen.stats.correction import (
     prediction_powered,
     rates_differ,
     rogan_gladen,
+    wilson,
 )
 
+# Where the audit of a run lies in its folder.
+AUDIT_FILE = "audit.jsonl"
 FEWEST_OF_A_KIND = 5
 ALARM = 0.05
 ABSTENTION = "cannot be determined from the caption"
@@ -96,10 +100,11 @@ class Audit:
 
 
 def sample_audit(run: Run, n: int, *, seed: int = 0) -> list[AuditRow]:
-    """`n` scored verdicts of a run, drawn with a seed and spread over its images.
+    """`n` scored verdicts of a run, drawn with a seed, in proportion to labels and over images.
 
-    Images and the probes of each are shuffled, then every k-th probe is taken from a random
-    start: each has the same chance, which the correction relies on.
+    Images and the probes of each are shuffled and put in the order of their first label, then every
+    k-th probe is taken from a random start: each has the same chance, which the correction relies
+    on, and each capability its share.
 
     Raises:
         UsageError: the run has no scored verdicts.
@@ -117,9 +122,43 @@ def sample_audit(run: Run, n: int, *, seed: int = 0) -> list[AuditRow]:
         for i in rng.permutation(len(images))
         for k in rng.permutation(len(images[int(i)]))
     ]
+    line.sort(key=lambda entry: label_of(run, entry[0], entry[1]))
     step = max(1.0, len(line) / n)
     places = np.arange(rng.uniform(0, step), len(line), step).astype(int)[:n]
     return [_row(run, *line[place]) for place in places]
+
+
+def label_of(run: Run, item: Item, probe: Probe) -> str:
+    """What an audit is broken down by: a probe's category, else its item's first domain."""
+    category, domains = run.protocol.labels(item, probe)
+    return category or next(iter(domains), "") or first_label(item)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAgreement:
+    """On how many of `n` verdicts a person agrees with the judge; the interval is Wilson's."""
+
+    label: str
+    hits: int
+    n: int
+    interval: tuple[float, float]
+
+
+def agreement_of(run: Run, rows: Sequence[AuditRow]) -> list[LabelAgreement]:
+    """Agreement over all audited verdicts (label ""), then by label in the order of names."""
+    probes = {(item.id, probe.id): (item, probe) for item in run.items for probe in item.probes}
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        if row.truth == "":
+            continue
+        for label in ("", label_of(run, *probes[row.id, row.probe_id])):
+            count = counts.setdefault(label, [0, 0])
+            count[0] += row.truth == row.verdict
+            count[1] += 1
+    return [
+        LabelAgreement(label, hits, n, wilson(hits, n))
+        for label, (hits, n) in sorted(counts.items())
+    ]
 
 
 def _scored(run: Run) -> Iterator[tuple[Item, Probe, Verdict]]:
@@ -148,10 +187,12 @@ def _row(run: Run, item: Item, probe: Probe, verdict: Verdict) -> AuditRow:
 
 
 def write_audit(rows: Sequence[AuditRow], path: Path) -> None:
-    """Writes rows as JSON-lines."""
+    """Writes rows as JSON-lines, whole or not at all."""
     encode = msgspec.json.Encoder().encode
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    part.replace(path)
 
 
 def read_audit(path: str | Path, run: Run) -> list[AuditRow]:
@@ -350,3 +391,13 @@ def _differing(scores: Sequence[Score], confusion: Params | None) -> tuple[Diffe
     adjusted = holm([one.p_value for one in found])
     pairs = zip(found, adjusted, strict=True)
     return tuple(replace(one, p_value=float(p)) for one, p in pairs if p < ALARM)
+
+
+def attached_audit(run: Run) -> list[LabelAgreement]:
+    """The agreement in the audit that lies in a run's folder; empty without one.
+
+    Raises:
+        DataError: the audit belongs to other verdicts, or a row of it is wrong.
+    """
+    file = run.folder / AUDIT_FILE
+    return agreement_of(run, read_audit(file, run)) if file.is_file() else []

@@ -94,7 +94,7 @@ def rogan_gladen(
     """
     z = normal_quantile(0.5 + level / 2.0)
     edge = sensitivity.rate + specificity.rate - 1.0
-    if not _tells_apart(sensitivity, specificity, z):
+    if not _tells_apart(sensitivity, specificity, level):
         return Corrected(rate, math.nan, 0.0, 1.0)
     seen = _Softened.clustered(rate, standard_error, z)
     hit = _Softened.of((sensitivity.hits + 1.0) / (sensitivity.n + 2.0), sensitivity.n + 2.0)
@@ -108,22 +108,37 @@ def rogan_gladen(
     return _corrected(rate, estimate, (true + shift - half, true + shift + half))
 
 
-def _tells_apart(sensitivity: Trials, specificity: Trials, z: float) -> bool:
+def _tells_apart(sensitivity: Trials, specificity: Trials, level: float) -> bool:
     """Whether sensitivity + specificity - 1 is above 0 beyond what few trials allow.
 
     Source: Newcombe 1998, limits of a sum of two rates from Wilson's limits of each.
     """
     if not sensitivity.n or not specificity.n:
         return False
-    shortfalls = [trials.rate - _wilson_low(trials, z) for trials in (sensitivity, specificity)]
+    shortfalls = [
+        one.rate - wilson(one.hits, one.n, level=level)[0] for one in (sensitivity, specificity)
+    ]
     return sensitivity.rate + specificity.rate - 1.0 > math.hypot(*shortfalls)
 
 
-def _wilson_low(trials: Trials, z: float) -> float:
-    rate, n = trials.rate, trials.n
+def wilson(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a rate of `hits` out of `n` independent tries, as (low, high).
+
+    >>> [round(end, 3) for end in wilson(8, 10)]
+    [0.49, 0.943]
+
+    Raises:
+        ValueError: there are no tries.
+
+    Source: Wilson (1927), as in Newcombe (1998), method 3.
+    """
+    if n <= 0:
+        raise ValueError("there are no tries")
+    z = normal_quantile(0.5 + level / 2.0)
+    rate = hits / n
     middle = rate + z * z / (2.0 * n)
     half = z * math.sqrt(rate * (1.0 - rate) / n + z * z / (4.0 * n * n))
-    return (middle - half) / (1.0 + z * z / n)
+    return (middle - half) / (1.0 + z * z / n), (middle + half) / (1.0 + z * z / n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from snellen.judges.audit import Audit
+from snellen.judges.audit import Audit, LabelAgreement
 from snellen.judges.fitness import Fitness, check_fitness, study_fitness
 from snellen.judges.labelled import JudgeRow
 from snellen.judges.reliability import JudgeStudy, Order, Scores
@@ -366,6 +366,17 @@ def audit_table(run: Run, found: Audit) -> Table:
         "in brackets: 95% intervals; sensitivity and specificity: of the judge, by the audit",
     )
     return Table(f"{run.name} on {run.spec.benchmark}: audited", columns, rows, notes)
+
+
+def agreement_table(run: Run, found: Sequence[LabelAgreement]) -> Table:
+    """Agreement of a person with the judge, over all audited verdicts and by label."""
+    rows: Rows = tuple(
+        (Label(one.label or "all"), Number(one.hits / one.n, one.interval, Share(one.hits, one.n)))
+        for one in found
+    )
+    note = "a person gave each verdict before the judge's was shown; in brackets: Wilson intervals"
+    title = f"{run.name} on {run.spec.benchmark}: agreement with {run.spec.judge.name}"
+    return Table(title, (Column("Verdicts"), Column("Agree", RATE)), rows, (note,))
 
 
 def _corrected(one: Corrected | None) -> Number:
