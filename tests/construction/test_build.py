@@ -391,3 +391,36 @@ def test_no_picture_is_lost_silently(tmp_path: Path) -> None:
     assert built.funnel == (record,)
     assert record.reasons == {"identical": 1, "broken": 2, "low_resolution": 1}
     assert (record.entered, record.kept) == (5, 1)
+
+
+def test_a_moved_folder_goes_on_and_asks_nobody(tmp_path: Path) -> None:
+    """Build folder and pictures under other names: no call, the same rows, the same benchmark."""
+    construct(paint(tmp_path / "in", 1), tmp_path / "out")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out" / "stages").iterdir()}
+    assert all(str(tmp_path).encode() not in data for data in before.values())
+    (tmp_path / "in").rename(tmp_path / "pictures")
+    out = (tmp_path / "out").rename(tmp_path / "elsewhere")
+    counted = Counted()
+    changed = config(question=QuestionOptions(wanted=16))
+    built = construct(tmp_path / "pictures", out, players=counted.players)
+    assert (built.exit_code, counted.calls) == (0, {})
+    assert {path.name: path.read_bytes() for path in (out / "stages").iterdir()} == before
+    task = review.pending(out, "annotator")[0].task
+    assert task.pictures[0].path == str(tmp_path / "pictures" / "001.png")
+    # New questions need the pictures and the views where they are now.
+    construct(tmp_path / "pictures", out, players=counted.players, config=changed)
+    n_regions = len(rows_of(out, "segment"))
+    assert counted.calls == {"alpha": n_regions, "beta": n_regions}
+
+
+def test_a_folder_with_whole_paths_is_read(tmp_path: Path) -> None:
+    """Folders of older versions hold whole paths: they go on where they are, without a call."""
+    source, out = paint(tmp_path / "in", 1), tmp_path / "out"
+    construct(source, out)
+    for path in [*(out / "stages").iterdir(), *(out / "work").iterdir()]:
+        text = path.read_text(encoding="utf-8")
+        whole = text.replace("build:", f"{out}/").replace("source:", f"{source}/")
+        path.write_text(whole, encoding="utf-8")
+    counted = Counted()
+    built = construct(source, out, players=counted.players)
+    assert (built.exit_code, counted.calls) == (0, {})

@@ -10,14 +10,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from snellen.builders.steps import Made, Rejected, Unit
 from snellen.construction import files
 from snellen.construction.config import BuildConfig
 from snellen.construction.files import BuildRecord, Finished, Session, StageRecord
+from snellen.construction.places import Places
 from snellen.construction.roles import Cast, Player, cast, check_prices
 from snellen.construction.stages import Context, Pipeline, Stage
 from snellen.engine.job import Batch, Display, Ended, Job, Work, drive
-from snellen.engine.journal import CallRow, Journal, now, read_rows
+from snellen.engine.journal import CallRow, Journal, now
 from snellen.engine.pacing import cost_usd
 from snellen.engine.scheduler import DriveOptions
 from snellen.errors import RunFolderError, SnellenError, UsageError
@@ -83,7 +86,7 @@ def context_of(request: BuildRequest, cast_: Cast) -> Context:
         limit=request.limit,
     )
     for stage in request.pipeline.stages:
-        rows = files.read_stage(request.out, request.pipeline, stage)
+        rows = files.read_stage(request.out, request.pipeline, stage, source=request.source)
         if rows is not None:
             context.handed_on[stage.name] = rows
     return context
@@ -148,6 +151,8 @@ class _Driver:
     def __init__(self, request: BuildRequest, cast_: Cast) -> None:
         self.request, self.cast = request, cast_
         self.context = context_of(request, cast_)
+        self.places = Places(request.out, request.source)
+        self.spending = Spending(request.out, cast_)
         self.stages = chosen_stages(request)
         for stage in self.stages:
             for role in stage.roles(self.context):
@@ -194,7 +199,7 @@ class _Driver:
         self._done, self._keys = {}, {}
         if stage.work is None:
             return
-        self._finished = Finished(self.request.out, stage)
+        self._finished = Finished(self.request.out, stage, self.places)
         basis = stage_basis(stage, self.context, self.cast)
         for unit in units:
             key = unit_key(unit, basis)
@@ -232,7 +237,8 @@ class _Driver:
                 for one in (*made.rejected, *made.dropped)
             )
         out, pipeline = self.request.out, self.request.pipeline
-        changed = files.write_lines(files.stage_file(out, pipeline, stage.name), made.rows)
+        rows = map(self.places.stored, made.rows)
+        changed = files.write_lines(files.stage_file(out, pipeline, stage.name), rows)
         self.context.handed_on[stage.name] = made.rows
         if changed:
             self._forget_after(stage)
@@ -253,7 +259,7 @@ class _Driver:
         counts = {k: v for k, v in made.counts.items() if k != "kept_inputs"}
         if kept < 0:
             kept = len({source for row in made.rows for source in row.made_from[:1]})
-        calls, tokens, cost = spent(self.request.out, stage.name, self.cast)
+        spent = self.spending.of(stage.name)
         return StageRecord(
             stage.name,
             entered=kept + len(made.rejected),
@@ -262,9 +268,9 @@ class _Driver:
             made=None if stage.is_filter else len(made.rows),
             dropped=len(made.dropped),
             reasons=dict(Counter(one.reason for one in (*made.rejected, *made.dropped))),
-            calls=calls,
-            tokens=tokens,
-            cost_usd=cost,
+            calls=spent.calls,
+            tokens=spent.tokens,
+            cost_usd=None if spent.has_unknown else spent.cost_usd,
             seconds=round(seconds, 2),
             counts=counts,
         )
@@ -314,21 +320,48 @@ def unit_key(unit: Unit, basis: list[object]) -> str:
     return digest_of([basis, unit.id, files.plain(unit.basis)])
 
 
-def spent(out: Path, stage: str, cast_: Cast) -> tuple[int, int, float | None]:
-    """Calls, tokens and cost of a stage over all starts; the cost is None where a price is."""
-    calls, tokens, cost = 0, 0, 0.0
-    unknown = False
-    for row in read_rows(out / "calls.jsonl", CallRow):
-        if row.reply is None or not row.item.startswith(f"{stage}/"):
-            continue
-        calls += 1
-        usage = row.reply.usage
-        tokens += (usage.prompt or 0) + (usage.completion or 0)
-        binding = cast_.bindings.get(row.role)
-        one = cost_usd(usage, binding.endpoint) if binding is not None else None
-        unknown |= one is None
-        cost += one or 0.0
-    return calls, tokens, None if unknown else cost
+@dataclass(slots=True)
+class Spent:
+    """Calls, tokens and cost of a stage; `has_unknown` says that a price is not known."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    has_unknown: bool = False
+
+
+class Spending:
+    """What the calls of a journal cost by stage, over all starts; each row is read once."""
+
+    def __init__(self, out: Path, cast_: Cast) -> None:
+        self._path, self._cast = out / "calls.jsonl", cast_
+        self._read = 0
+        self._by_stage: dict[str, Spent] = {}
+        self._decoder = msgspec.json.Decoder(CallRow)
+
+    def of(self, stage: str) -> Spent:
+        """What a stage has cost so far."""
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._read += len(line)
+                    if line.strip():
+                        self._add(self._decoder.decode(line))
+        return self._by_stage.get(stage, Spent())
+
+    def _add(self, row: CallRow) -> None:
+        if row.reply is None:
+            return
+        usage, binding = row.reply.usage, self._cast.bindings.get(row.role)
+        cost = cost_usd(usage, binding.endpoint) if binding is not None else None
+        spent = self._by_stage.setdefault(row.item.partition("/")[0], Spent())
+        spent.calls += 1
+        spent.tokens += (usage.prompt or 0) + (usage.completion or 0)
+        spent.cost_usd += cost or 0.0
+        spent.has_unknown |= cost is None
 
 
 def _write_record(request: BuildRequest, cast_: Cast) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from snellen.builders.steps import Made, Rejected, Row
+from snellen.construction.places import Places
 from snellen.construction.stages import Pipeline, Stage
 from snellen.engine.journal import AppendFile, read_rows
 from snellen.errors import RunFolderError
@@ -82,10 +83,25 @@ def stage_file(folder: Path, pipeline: Pipeline, stage: str) -> Path:
     return folder / "stages" / f"{pipeline.number(stage):02d}-{stage}.jsonl"
 
 
-def read_stage(folder: Path, pipeline: Pipeline, stage: Stage) -> tuple[Any, ...] | None:
-    """The rows that a stage handed on; None if it has not been run."""
+def read_stage(
+    folder: Path, pipeline: Pipeline, stage: Stage, *, source: str = ""
+) -> tuple[Any, ...] | None:
+    """The rows that a stage handed on; None if it has not been run.
+
+    `source` is where the pictures are now; without it, where `build.json` says.
+    """
     path = stage_file(folder, pipeline, stage.name)
-    return tuple(read_rows(path, stage.makes)) if path.exists() else None
+    if not path.exists():
+        return None
+    places = places_of(folder, source)
+    return tuple(places.opened(row) for row in read_rows(path, stage.makes))
+
+
+def places_of(folder: Path, source: str = "") -> Places:
+    """Where the pictures of a folder are; without a source, where `build.json` says."""
+    if not source and (folder / "build.json").exists():
+        source = read_record(folder).source
+    return Places(folder, source)
 
 
 def write_lines(path: Path, rows: Iterable[object]) -> bool:
@@ -159,7 +175,8 @@ class Finished:
     rows with one key wins. A torn last row is cut off.
     """
 
-    def __init__(self, folder: Path, stage: Stage) -> None:
+    def __init__(self, folder: Path, stage: Stage, places: Places) -> None:
+        self._places = places
         path = folder / "work" / f"{stage.name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = AppendFile(path)
@@ -171,12 +188,12 @@ class Finished:
         row = self._rows.get(key)
         if row is None:
             return None
-        rows = tuple(self._decoder.decode(raw) for raw in row.rows)
+        rows = tuple(self._places.opened(self._decoder.decode(raw)) for raw in row.rows)
         return Made(rows, tuple(row.rejected), tuple(row.dropped), counts=row.counts)
 
     def keep(self, unit_id: str, key: str, made: Made) -> None:
         """Writes a finished unit; when this returns, it outlives the process."""
-        rows = [msgspec.Raw(_encode(row)) for row in made.rows]
+        rows = [msgspec.Raw(_encode(self._places.stored(row))) for row in made.rows]
         self._file.append(
             _Done(unit_id, key, rows, [*made.rejected], [*made.dropped], dict(made.counts))
         )

@@ -76,8 +76,11 @@ def taxonomy_of(options: SelectOptions) -> Taxonomy:
         ) from error  # fmt: skip
 
 
-def offered(context: Context) -> Iterator[Unit]:
-    """The pictures of the source under their ids; the basis is all that a stage sees of them."""
+def offered(context: Context, *, by_folder: bool = False) -> Iterator[Unit]:
+    """The pictures of the source under their ids; the basis is all that a stage sees of them.
+
+    With `by_folder` the names of the folders above a picture are a part of that.
+    """
     seen: dict[str, int] = {}
     for number, candidate in enumerate(scan(context.source, keep_in=context.folder / "pictures")):
         if context.limit is not None and number >= context.limit:
@@ -95,7 +98,8 @@ def offered(context: Context) -> Iterator[Unit]:
             offer = replace(offer, id=f"{name}~{copies + 1}", first=name)
         else:
             offer = replace(offer, id=name)
-        own = [offer.digest, offer.first, candidate.name, candidate.tags, candidate.labels]
+        own = [offer.digest, offer.first, candidate.name, candidate.tags]
+        own += [candidate.labels] if by_folder else []
         yield Unit(offer.id, own, offer)
 
 
@@ -107,7 +111,7 @@ def select_units(context: Context) -> Iterator[Unit]:
     ]
     if options.labels != "none":
         basis += [digest_of(taxonomy_of(options))]
-    for unit in offered(context):
+    for unit in offered(context, by_folder=options.labels == "folder"):
         yield replace(unit, basis=[*basis, *unit.basis])
 
 
@@ -216,7 +220,6 @@ def _reviewed(
     for row in rows:
         shown = {
             "name": row.name,
-            "path": row.file.path,
             "labels": [[label.l1, label.l2] for label in row.labels],
         }
         tasks.append(

@@ -32,7 +32,7 @@ from snellen.builders.reviewing import (
 )
 from snellen.builders.rows import QuestionRow
 from snellen.builders.steps import Made, Rejected, Row
-from snellen.construction.files import read_record, write_lines
+from snellen.construction.files import places_of, read_record, write_lines
 from snellen.construction.ledger import Ledger
 from snellen.construction.stages import Context
 from snellen.engine.journal import now, read_rows
@@ -52,8 +52,9 @@ R = TypeVar("R", bound=Row)
 
 def read_queue(folder: Path, kind: Kind | None = None) -> list[Task]:
     """The tasks of a folder, of one kind or of all."""
+    places = places_of(folder)
     rows = read_rows(folder / "review" / "queue.jsonl", Task)
-    return [task for task in rows if kind is None or task.kind == kind]
+    return [places.opened(task) for task in rows if kind is None or task.kind == kind]
 
 
 def read_decisions(folder: Path) -> list[Decision]:
@@ -74,7 +75,8 @@ def put_up(
         overlap=options.overlap, seed=seed,
     )  # fmt: skip
     others = [task for task in before if task.kind != kind]
-    write_lines(folder / "review" / "queue.jsonl", [*others, *own])
+    places = places_of(folder)
+    write_lines(folder / "review" / "queue.jsonl", map(places.stored, [*others, *own]))
     return settle_tasks(
         own,
         read_decisions(folder),

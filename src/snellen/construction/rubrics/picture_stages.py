@@ -44,7 +44,7 @@ def curate_units(context: Context) -> Iterator[Unit]:
     """The units of work of `curate`."""
     options = context.of(CurateOptions)
     basis = [options.domain, options.min_pixels, options.reasks]
-    for unit in offered(context):
+    for unit in offered(context, by_folder=options.domain == BY_FOLDER):
         yield Unit(unit.id, [*basis, *unit.basis], unit.payload)
 
 
@@ -211,7 +211,7 @@ def golden_row(picture: ScoredRow, review: PeerReview, agreed: int) -> GoldenRow
 
 def caption_task(row: GoldenRow) -> Task:
     """A golden caption under review, beside its picture."""
-    shown = {"name": row.name, "path": row.file.path, "caption": row.caption}
+    shown = {"name": row.name, "caption": row.caption}
     return Task(
         row.id, "caption", "", digest_of(shown), shown,
         image=row.id, pictures=(row.file,), labels={"category": row.domain},

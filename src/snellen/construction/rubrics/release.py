@@ -33,8 +33,8 @@ def _no_units(_context: Context) -> Sequence[Unit]:
 
 def _rubric_task(row: RubricRow, golden: GoldenRow) -> Task:
     """A statement under review, with the picture, the golden caption and the pool's figures."""
-    shown = {"kind": row.kind, "text": row.text, "path": golden.file.path,
-             "caption": golden.caption, "error_rate": row.error_rate,
+    shown = {"kind": row.kind, "text": row.text, "caption": golden.caption,
+             "error_rate": row.error_rate,
              "difficulty": row.difficulty, "failed_by": list(row.failed_by)}  # fmt: skip
     return Task(
         row.id, "rubric", "", digest_of([row.kind, row.text]), shown, row.flags,

@@ -17,7 +17,7 @@ EDITABLE: Mapping[str, tuple[str, ...]] = {
     "atomic": ("problem", "answer", "hint", "error_category"),
 }
 # Fields that only programs need.
-HIDDEN = frozenset({"path", "name"})
+HIDDEN = frozenset({"name"})
 
 
 @dataclass(frozen=True, slots=True)
