@@ -89,6 +89,7 @@
     view.scrollLeft = shareX * sheet.offsetWidth - x;
     view.scrollTop = shareY * sheet.offsetHeight - y;
     stages.set(stage, {zoom: next});
+    stage.classList.add("staged");
     const label = stage.querySelector("[data-zoom-label]");
     if (label) label.textContent = `${Math.round(100 * next)}%`;
   }
