@@ -189,3 +189,28 @@ def test_a_budget_is_never_exceeded_whatever_calls_turn_out_to_cost() -> None:
 def test_no_budget_reserves_anything() -> None:
     """None is no limit."""
     assert Budget(None).reserve(1e9)
+
+
+def test_a_rate_may_change_while_calls_wait() -> None:
+    """What has gathered stays, up to one second of the new rate; emptied, it fills anew."""
+    rate = MinuteRate(600)
+    rate.set_rate(120, 0.0)
+    for _ in range(2):
+        assert rate.wait_s(0.0) == 0.0
+        rate.take(0.0)
+    assert rate.wait_s(0.0) == pytest.approx(0.5)
+    rate.set_rate(600, 1.0)
+    rate.empty(1.0)
+    assert rate.wait_s(1.0) == pytest.approx(0.1)
+    MinuteRate(None).empty(0.0)
+
+
+def test_another_ceiling_frees_a_limit_that_stood_at_the_old_one() -> None:
+    limit = AdaptiveLimit(9)
+    limit.set_ceiling(3)
+    assert limit.limit == 3
+    limit.set_ceiling(30)
+    assert limit.limit == 30
+    limit.slow_down(0.0)
+    limit.set_ceiling(60)
+    assert limit.limit == 21

@@ -37,11 +37,16 @@ class TestShards:
 class TestLimits:
     def test_the_workers_that_are_there_share_them(self) -> None:
         shared = board(workers="abc")
-        assert shared.report("a", Counters()).share == pytest.approx(1 / 3)
+        orders = shared.report("a", Counters())
+        assert (orders.share, orders.rate_share) == (pytest.approx(1 / 3), 1.0)
+        orders = shared.report("b", Counters())
+        assert (orders.share, orders.rate_share) == (pytest.approx(1 / 3), 0.5)
         shared.leave("b")
-        assert shared.report("a", Counters()).share == pytest.approx(1 / 2)
+        orders = shared.report("a", Counters())
+        assert (orders.share, orders.rate_share) == (0.5, 1.0)
         shared.lose("a", "d")
-        assert shared.report("d", Counters()).share == pytest.approx(1 / 2)
+        orders = shared.report("d", Counters())
+        assert (orders.share, orders.rate_share) == (0.5, 1.0)
 
     def test_no_more_money_is_granted_than_there_is(self) -> None:
         """What a shard did not need is there for others, and what it spent is not."""
@@ -63,8 +68,7 @@ class TestLimits:
 
 def test_what_workers_report_is_added_up() -> None:
     """Of those that are there and those that have left; of a lost one its successor counts."""
-    shared = board(workers="abc")
-    shared.size(n_items=9, n_probes=90)
+    shared = board(workers="abc", n_items=9, n_probes=90)
     for name in "abc":
         counters = Counters(roles={"model": RoleCounters(done=2)}, probes_done=3, in_flight=1)
         shared.report(name, counters)

@@ -22,11 +22,9 @@ from tests.worlds.engine_world import (
 from snellen.engine.stop_reasons import OutOfMoneyError
 from snellen.errors import RunFolderError
 from snellen.fleet.board import Board
-from snellen.fleet.parts import Parts, unite
+from snellen.fleet.parts import Parts, divide, unite
 from snellen.fleet.worker import Worker
 from snellen.runs.request import RunRequest
-
-OF = 4
 
 
 class Near:
@@ -54,14 +52,15 @@ def share(
     **more: Any,
 ) -> Board:  # fmt: skip
     """Workers of one process share a run; the parts are left."""
-    parts = Parts.open(out, OF)
-    done, spent = parts.done()
-    names = [f"w{k}" for k in range(workers)]
-    waiting = deque(k for k in range(1, parts.of + 1) if k not in done)
-    board = Board(waiting, set(names), max_usd, spent, n_done=len(done))
     request = RunRequest(
         str(benchmark), out, model=MODEL, api_url=url, judge=JUDGE, judge_url=url, **more
     )
+    parts = divide(request, workers)
+    names = [f"w{k}" for k in range(workers)]
+    board = Board(
+        deque(parts.waiting), set(names), max_usd, parts.spent_usd, parts.n_items, parts.n_probes,
+        parts.n_done,
+    )  # fmt: skip
 
     async def all_of_them() -> None:
         near: Any = Near(board)
@@ -73,6 +72,11 @@ def share(
     return board
 
 
+def board_size(tmp_path: Path) -> int:
+    """How many shards hold items."""
+    return sum(1 for _ in (tmp_path / "run" / "parts").glob("*/asked.json"))
+
+
 def test_shared_is_the_same_as_alone(benchmark: Path, tmp_path: Path) -> None:
     """No call is made twice, and the folder is that of a run."""
     with serve() as server:
@@ -80,11 +84,11 @@ def test_shared_is_the_same_as_alone(benchmark: Path, tmp_path: Path) -> None:
         alone = len(chats(server))
         board = share(benchmark, server.url, tmp_path / "run", workers=3)
         assert len(chats(server)) == 2 * alone
-    united = unite(Parts.open(tmp_path / "run", OF))
+    united = unite(Parts(tmp_path / "run", 0))
     assert united is not None
     assert united[1].status == "complete"
     assert numbers(tmp_path / "run") == numbers(tmp_path / "alone")
-    assert board.state().n_done == OF
+    assert board.state().n_done == board_size(tmp_path)
     counted = board.state().counters
     assert counted.roles["judge"].done == counted.probes_done == 40
 
@@ -99,7 +103,7 @@ def test_what_a_run_has_is_not_asked_again(benchmark: Path, tmp_path: Path) -> N
         assert before > 20
         again = share(benchmark, server.url, tmp_path / "run")
         assert len(chats(server)) == 48
-        assert again.state().n_done == OF
+        assert again.state().n_done == board_size(tmp_path)
         with pytest.raises(RunFolderError, match="holds shards of a run"):
             evaluate(benchmark, server.url, tmp_path / "run")
 
@@ -117,7 +121,7 @@ def test_money_is_that_of_all_workers_and_goes_on(benchmark: Path, tmp_path: Pat
         assert 30.0 < board.spent_usd <= 60.0
         share(benchmark, server.url, tmp_path / "run", max_usd=900.0, max_cost=900.0, **words)
         assert len(chats(server)) == 48
-    found = unite(Parts.open(tmp_path / "run", OF))
+    found = unite(Parts(tmp_path / "run", 0))
     assert found is not None
     assert found[1].status == "complete"
     assert found[1].usage["cost_usd"] == pytest.approx(
@@ -131,4 +135,4 @@ def test_a_hopeless_endpoint_stops_all(benchmark: Path, tmp_path: Path) -> None:
         assert len(chats(server)) == 0
     assert board.error is not None
     assert "key" in board.error.message
-    assert board.state().n_done < OF
+    assert board.state().n_done == 0

@@ -128,6 +128,12 @@ class MinuteRate:
         self._burst = max(1.0, self._rate)
         self._level = min(self._level, self._burst)
 
+    def empty(self, at_s: float) -> None:
+        """Takes all that has gathered by a time."""
+        if self._rate is not None:
+            self._refill(at_s)
+            self._level = min(self._level, 0.0)
+
     @property
     def limited(self) -> bool:
         """Whether there is a limit at all."""

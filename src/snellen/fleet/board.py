@@ -11,13 +11,19 @@ from snellen.errors import SnellenError
 
 # The budget is handed out in so many pieces a worker, so that none waits while another has much.
 PIECES = 8
+MOST_NOTICES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a worker is told when it reports: its share of all limits, and whether to stop."""
+    """What a worker is told when it reports: its shares of all limits, and whether to stop.
+
+    `share` is of calls in flight, by all workers that there will be; `rate_share` of calls and
+    tokens a minute, by those that are there: a worker that is just starting uses none.
+    """
 
     share: float
+    rate_share: float
     is_stopped: bool
 
 
@@ -47,8 +53,8 @@ class State:
 class Board:
     """The state that all workers of a run share. It does no I/O, and knows nothing of Ray.
 
-    `waiting` are the shards that nobody does. Limits belong to the run, so that each of the workers
-    that are there has an equal share of them. Money is granted by shard: `granted` never exceeds
+    `waiting` are the shards that nobody does. Limits belong to the run, so that each worker has an
+    equal share of them. Money is granted by shard: `granted` never exceeds
     `max_usd`, and what a shard did not need comes back when it ends.
     """
 
@@ -94,11 +100,7 @@ class Board:
     def report(self, worker: str, counters: Counters) -> Orders:
         """Takes a worker's counters since it began, and says what it is to do."""
         self._reports[worker] = counters
-        return Orders(1.0 / max(len(self.workers), 1), self.stopped)
-
-    def size(self, n_items: int, n_probes: int) -> None:
-        """Notes how large the whole run is."""
-        self.n_items, self.n_probes = n_items, n_probes
+        return Orders(1.0 / max(len(self.workers), 1), 1.0 / len(self._reports), self.stopped)
 
     def end(self, worker: str, end: ShardEnd) -> None:
         """Takes note of a shard that has ended; an error stops all workers.
@@ -109,7 +111,8 @@ class Board:
         self._granted.pop(end.number, None)
         self.spent_usd += end.spent_usd
         self.n_done += end.is_complete
-        self.notices |= dict.fromkeys(end.notices)
+        if len(self.notices) < MOST_NOTICES:
+            self.notices |= dict.fromkeys(end.notices)
         if isinstance(end.error, OutOfMoneyError):
             self.error = self.error or end.error
             self.waiting.clear()

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from snellen.engine.counters import Counters
 from snellen.engine.job import Display, Ended
@@ -24,18 +24,17 @@ from snellen.engine.journal import FolderLock
 from snellen.engine.signals import interruptible
 from snellen.errors import MissingExtraError, SnellenError, UsageError
 from snellen.fleet.board import Board, Orders, ShardEnd, State
-from snellen.fleet.parts import Parts, unite
+from snellen.fleet.parts import Parts, divide, unite
 from snellen.fleet.requests import with_absolute_paths
 from snellen.fleet.worker import Worker
 from snellen.runs.folder import Run
 from snellen.runs.request import RunRequest
 from snellen.runs.run import Finished, exit_code
 
-# So many shards a worker, so that a slow one or a lost one holds up little.
-SHARDS_A_WORKER = 4
 LOOK_EVERY_S = 0.25
 # A worker that dies so often in a row, with nothing done in between, dies of the work itself.
 MOST_LOST = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +53,6 @@ class _Remote:
 
     def report(self, worker: str, counters: Counters) -> Awaitable[Orders]:
         answer: Awaitable[Orders] = self.actor.report.remote(worker, counters)
-        return answer
-
-    def size(self, n_items: int, n_probes: int) -> Awaitable[None]:
-        answer: Awaitable[None] = self.actor.size.remote(n_items, n_probes)
         return answer
 
     def end(self, worker: str, end: ShardEnd) -> Awaitable[None]:
@@ -102,8 +97,8 @@ async def run_on_ray(
         n_workers = request.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         out.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(_Lock(out)):
-            parts = Parts.open(out, n_workers * SHARDS_A_WORKER)
             shared = replace(with_absolute_paths(request), engine=None, out=out)
+            parts = await _elsewhere(ray, divide, shared, n_workers)
             driver = _Driver(ray, shared, parts, n_workers)
             with interruptible(driver.interrupt):
                 display = None if progress is None else progress(str(request.benchmark))
@@ -152,12 +147,10 @@ class _Driver:
 
     def __init__(self, ray: Any, request: RunRequest, parts: Parts, n_workers: int) -> None:
         self._ray, self._request, self._parts = ray, request, parts
-        done, spent = parts.done()
-        waiting = deque(k for k in range(1, parts.of + 1) if k not in done)
-        self._names = [f"worker-{k}" for k in range(1, min(n_workers, len(waiting)) + 1)]
-        board = Board(waiting, set(self._names), request.max_cost, spent, n_done=len(done))
+        self._names = [f"worker-{k}" for k in range(1, min(n_workers, len(parts.waiting)) + 1)]
         self._board = ray.remote(Board).options(num_cpus=0).remote(
-            board.waiting, board.workers, board.max_usd, board.spent_usd, n_done=board.n_done
+            deque(parts.waiting), set(self._names), request.max_cost, parts.spent_usd,
+            parts.n_items, parts.n_probes, parts.n_done,
         )  # fmt: skip
         self._task = ray.remote(_work).options(num_cpus=1, max_retries=0)
         self._counters = Counters(started_at=time.monotonic())
@@ -201,8 +194,15 @@ class _Driver:
                     await self._board.lose.remote(name, successor)
                     running[self._start(successor)] = successor
             state = await self._look()
-        is_whole = state.n_done == self._parts.of
-        return Ended(is_whole, self.interrupted, state.error, self._counters, {}, state.notices)
+        is_whole = state.n_done == self._parts.n_shards
+        return Ended(
+            is_whole,
+            self.interrupted,
+            state.error,
+            self._counters,
+            {},
+            self._parts.notices + state.notices,
+        )
 
     def _start(self, name: str) -> Any:
         return self._task.remote(
@@ -231,7 +231,7 @@ class _Driver:
         )  # fmt: skip
         shown.probes, shown.probes_done = fresh.probes, fresh.probes_done
         shown.in_flight, shown.away = fresh.in_flight, fresh.away
-        shown.stage = f"{state.n_done} of {self._parts.of} shards, {state.n_workers} workers"
+        shown.stage = f"{state.n_done} of {self._parts.n_shards} shards, {state.n_workers} workers"
         return state
 
 
@@ -239,10 +239,26 @@ class _LostError(Exception):
     """A worker that is gone, with what Ray says of it."""
 
 
+async def _elsewhere(ray: Any, function: Callable[..., T], *words: object) -> T:
+    """What a function gives, called in a process of Ray's: the driver stays small.
+
+    Raises:
+        SnellenError: what the function has raised.
+    """
+    try:
+        # The process ends with the call, and its memory with it.
+        task = ray.remote(max_calls=1, max_retries=0, num_cpus=0)(function)
+        result: T = await task.remote(*words)
+        return result
+    except ray.exceptions.RayTaskError as failed:
+        if isinstance(failed.cause, SnellenError):
+            raise failed.cause from None
+        raise
+
+
 async def _united(ray: Any, parts: Parts, ended: Ended, request: RunRequest) -> Finished:
-    """The run of all parts; made in a process of Ray's, so that the driver stays small."""
-    task = ray.remote(unite).options(num_cpus=0, max_retries=0)
-    united = await task.remote(parts)
+    """The run of all parts."""
+    united = await _elsewhere(ray, unite, parts)
     if united is None:
         if ended.error is not None:
             raise ended.error

@@ -17,16 +17,15 @@ from snellen.engine.signals import interrupt_all
 from snellen.engine.stop_reasons import OutOfMoneyError
 from snellen.errors import INTERRUPTED, SnellenError
 from snellen.fleet.board import Orders, ShardEnd
-from snellen.records import Benchmark
-from snellen.runs.plan import GivenReplies, load_asked, shard_plan
+from snellen.fleet.parts import part_folder, part_plan
 from snellen.runs.request import RunRequest
 from snellen.runs.run import Finished, Plan, execute
-from snellen.runs.shards import EmptyShardError, Shard
 
 # So many shards side by side: one begins while another waits for its last replies.
 AT_ONCE = 2
 REPORT_EVERY_S = 0.4
 MORE_MONEY = "start the same command with a higher --max-cost to go on from here"
+NO_ORDERS = Orders(1.0, 1.0, is_stopped=False)
 
 
 class Shared(Protocol):
@@ -35,14 +34,8 @@ class Shared(Protocol):
     def next(self, worker: str) -> Awaitable[int | None]: ...
     def grant(self, number: int, spent_usd: float) -> Awaitable[float | None]: ...
     def report(self, worker: str, counters: Counters) -> Awaitable[Orders]: ...
-    def size(self, n_items: int, n_probes: int) -> Awaitable[None]: ...
     def end(self, worker: str, end: ShardEnd) -> Awaitable[None]: ...
     def leave(self, worker: str) -> Awaitable[None]: ...
-
-
-def part_folder(parts: Path, number: int, of: int) -> Path:
-    """Where a shard of a shared run is kept."""
-    return parts / f"{number:0{len(str(of))}d}-of-{of}"
 
 
 @dataclass(slots=True)
@@ -58,23 +51,18 @@ class Worker:
     _bindings: dict[str, Binding] = field(default_factory=dict)
     _live: list[Counters] = field(default_factory=list)
     _before: Counters = field(default_factory=Counters)
-    _share: float = 1.0
-    _is_stopped: bool = False
+    _orders: Orders = NO_ORDERS
 
     async def work(self) -> None:
         """Does shards until none is left.
 
         Raises:
-            SnellenError: the benchmark or a setting is wrong.
+            SnellenError: a setting is wrong.
         """
         self._take_orders(await self.board.report(self.name, Counters()))
-        benchmark, given = load_asked(self.request)
-        n_probes = sum(len(item.probes) for item in benchmark.items)
-        repeats = self.request.repeat
-        await self.board.size(repeats * len(benchmark.items), repeats * n_probes)
         reporting = asyncio.create_task(self._report_regularly())
         try:
-            hands = [self._work(benchmark, given) for _ in range(AT_ONCE)]
+            hands = [self._work() for _ in range(AT_ONCE)]
             await asyncio.gather(*hands)
         finally:
             reporting.cancel()
@@ -82,20 +70,14 @@ class Worker:
         await self.board.report(self.name, self._counted())
         await self.board.leave(self.name)
 
-    async def _work(self, benchmark: Benchmark, given: GivenReplies) -> None:
-        while not self._is_stopped:
+    async def _work(self) -> None:
+        while not self._orders.is_stopped:
             number = await self.board.next(self.name)
             if number is None:
                 return
-            shard = Shard(number, self.of)
-            asked = replace(
-                self.request, shard=str(shard), out=part_folder(self.parts, number, self.of)
-            )
-            try:
-                plan = replace(shard_plan(asked, benchmark, shard, given=given), is_part=True)
-            except EmptyShardError:
-                await self.board.end(self.name, ShardEnd(number, is_complete=True))
-                continue
+            plan = part_plan(self.request, part_folder(self.parts, number, self.of))
+            # One shard of a worker asks endpoints for their models: that is enough.
+            plan = replace(plan, preflight=not self._before.roles)
             await self.board.end(self.name, await self._drive(plan, number))
 
     async def _drive(self, plan: Plan, number: int) -> ShardEnd:
@@ -113,7 +95,7 @@ class Worker:
                 replace(plan, drive=drive), progress=self._watch, gates=self._gates
             )
             spent = float(finished.summary.usage.get("cost_usd") or 0.0)
-            if not isinstance(finished.error, OutOfMoneyError) or self._is_stopped:
+            if not isinstance(finished.error, OutOfMoneyError) or self._orders.is_stopped:
                 return _end_of(finished, number, spent)
 
     def _open_gates(self, plan: Plan) -> None:
@@ -123,14 +105,19 @@ class Worker:
             if binding.endpoint.url not in self._bindings:
                 self._bindings[binding.endpoint.url] = binding
                 self._set_limits(binding)
+                gate, at = self._gates[binding.endpoint.url], time.monotonic()
+                if self._orders.rate_share < 1.0:  # others have spent this second's worth
+                    gate.requests.empty(at)
+                    gate.tokens.empty(at)
 
     def _set_limits(self, binding: Binding) -> None:
         end, gate, at = binding.endpoint, self._gates[binding.endpoint.url], time.monotonic()
-        gate.limit.set_ceiling(max(1, round(end.concurrency * self._share)))
+        gate.limit.set_ceiling(max(1, round(end.concurrency * self._orders.share)))
+        share = self._orders.rate_share
         if end.requests_per_minute is not None:
-            gate.requests.set_rate(end.requests_per_minute * self._share, at)
+            gate.requests.set_rate(end.requests_per_minute * share, at)
         if end.tokens_per_minute is not None:
-            gate.tokens.set_rate(end.tokens_per_minute * self._share, at)
+            gate.tokens.set_rate(end.tokens_per_minute * share, at)
 
     @asynccontextmanager
     async def _watch(self, counters: Counters) -> AsyncIterator[None]:
@@ -154,12 +141,11 @@ class Worker:
             self._take_orders(await self.board.report(self.name, self._counted()))
 
     def _take_orders(self, orders: Orders) -> None:
-        if orders.share != self._share:
-            self._share = orders.share
+        before, self._orders = self._orders, orders
+        if (before.share, before.rate_share) != (orders.share, orders.rate_share):
             for binding in self._bindings.values():
                 self._set_limits(binding)
-        if orders.is_stopped and not self._is_stopped:
-            self._is_stopped = True
+        if orders.is_stopped and not before.is_stopped:
             interrupt_all()
 
 

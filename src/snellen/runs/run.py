@@ -23,7 +23,7 @@ from snellen.engine.renewal import unreadable_calls
 from snellen.engine.scheduler import DriveOptions
 from snellen.engine.signals import interruptible
 from snellen.errors import RunFolderError, SnellenError
-from snellen.flows import Flow, match_given, with_system
+from snellen.flows import Flow, Given, match_given, with_system
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, protocol_of_options
 from snellen.protocols.panels import Panel, ask_panel
@@ -62,7 +62,7 @@ class Plan:
     `systems` are system messages of the user's, by role. `keep_unreadable` leaves verdicts that
     could not be read as they are, where a second start would ask for them again. `shard` says
     which part of a larger run this is; with `is_part` its summary has counts and no metrics, since
-    it is united with others at once.
+    it is united with others at once. `preflight` asks new endpoints for their models first.
     """
 
     benchmark: Benchmark
@@ -87,6 +87,7 @@ class Plan:
     systems: Mapping[str, Template] = field(default_factory=dict)
     shard: ShardRecord | None = None
     is_part: bool = False
+    preflight: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +372,7 @@ async def execute(
     async with contextlib.AsyncExitStack() as stack:
         if plan.cache is not None:
             stack.callback(plan.cache.close)
-        unmatched = match_given(plan.benchmark.items, plan.options.given)
+        about_data = () if plan.is_part else data_notices(plan.benchmark.items, plan.options.given)
         with _writing(plan.out):
             spec, notices = open_folder(spec_of(plan), plan.out)
             notices = plan.notices + notices
@@ -379,8 +380,7 @@ async def execute(
             write_json(plan.out / "run.json", spec)
             write_items(plan.benchmark.items, plan.out / "items.jsonl")
             projector = Projector(plan.out)
-        notices += unmatched + _letter_notices(plan.benchmark.items)
-        notices += _torn_notices(projector.torn)
+        notices += about_data + _torn_notices(projector.torn)
         said = _renew_unreadable(plan, journal, projector)
         if said and tell is not None:
             tell(said)
@@ -400,7 +400,10 @@ async def execute(
 
 def job_of(plan: Plan) -> Job:
     """The calls of a plan as a job, without anybody who takes its rows."""
-    return Job(plan.bindings, phases(plan), plan.out, cache=plan.cache, options=plan.drive)
+    return Job(
+        plan.bindings, phases(plan), plan.out, cache=plan.cache, options=plan.drive,
+        preflight=plan.preflight,
+    )  # fmt: skip
 
 
 def _renew_unreadable(plan: Plan, journal: Journal, projector: Projector) -> str:
@@ -420,13 +423,22 @@ def _renew_unreadable(plan: Plan, journal: Journal, projector: Projector) -> str
     )
 
 
-def _letter_notices(items: Sequence[Item]) -> tuple[str, ...]:
-    """Options that bring their letters: the judge sees two, and of shuffled options two unlike."""
+def data_notices(items: Sequence[Item], given: Given | None) -> tuple[str, ...]:
+    """What is to be known of items and replies: options with letters, replies to nothing.
+
+    The judge sees two letters before an option that brings its own, and of shuffled options two
+    unlike ones.
+
+    Raises:
+        DataError: there are replies, and not one of them is for any item.
+    """
+    notices = match_given(items, given)
     probes = [probe for item in items for probe in item.probes]
     n = sum(are_lettered(probe.options) for probe in probes)
     if not n:
-        return ()
+        return notices
     return (
+        *notices,
         f"the options of {n} of {len(probes)} questions begin with letters of their own, and the "
         "judge is shown letters before them: take theirs out of the data",
     )

@@ -39,11 +39,9 @@ def serve(make: MakeApp, where: Listening, *, say: Callable[[str], None]) -> Non
         UsageError: the address cannot be listened on.
     """
     try:
-        import starlette
         import uvicorn
     except ImportError as error:
-        raise MissingExtraError("what serves the pages", "web") from error
-    del starlette
+        raise MissingExtraError("uvicorn, which serves the pages,", "web") from error
     access = Access.of(where.host, where.token)
     app = make(access)
     with _listen(where) as listener:

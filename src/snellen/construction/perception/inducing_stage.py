@@ -58,8 +58,7 @@ class Cluster(msgspec.Struct, frozen=True):
     descriptions: tuple[str, ...]
 
 
-def induce_units(context: Context) -> Iterator[Unit]:
-    """The units of work of `induce`."""
+def _subjects(context: Context) -> Iterator[Unit]:
     options = context.of(InduceOptions)
     if options.taxonomy == OURS:
         yield Unit("taxonomy", [[one.id, one.definition] for one in DEFAULT], Sampled(()))
@@ -96,7 +95,7 @@ def read_types(path: Path) -> tuple[ErrorType, ...]:
     return merged_types(types)
 
 
-def induce_unit(context: Context, sampled: Sampled) -> Flow[Made]:
+def _induce(context: Context, sampled: Sampled) -> Flow[Made]:
     """Describes the sampled failures, clusters the descriptions, and has the clusters named.
 
     All is one flow: after a kill its calls come back from the journal.
@@ -232,7 +231,7 @@ def _placed(types: Sequence[ErrorType], options: InduceOptions) -> tuple[ErrorTy
     return merged_types((*kept, *beyond(DEFAULT)))
 
 
-def induce_settled(context: Context, parts: Sequence[Made]) -> Made:
+def _settled(context: Context, parts: Sequence[Made]) -> Made:
     """The types as people's edits leave them; `taxonomy.json` is where they edit."""
     made = joined(parts)
     if not made.rows:
@@ -273,15 +272,13 @@ def _edits(path: Path) -> dict[str, TypeEdit]:
     return {one.name: one for one in found}
 
 
-def induce_roles(context: Context) -> tuple[str, ...]:
-    """The roles that `induce` asks."""
+def _roles(context: Context) -> tuple[str, ...]:
     if context.of(InduceOptions).taxonomy != INDUCED:
         return ()
     return (*attributor_roles(context), *(("inducer",) if context.seats.get("inducer") else ()))
 
 
-def induce_waits(context: Context) -> str:
-    """What people must do after `induce`; empty for nothing."""
+def _waits(context: Context) -> str:
     if not context.rows("induce", ErrorType):
         return "no types of errors yet: a call failed; start again"
     edits = _edits(context.folder / TAXONOMY)
@@ -290,27 +287,23 @@ def induce_waits(context: Context) -> str:
     return ""
 
 
-def induce_expected(context: Context) -> Expected:
-    """One unit of work, after which each failure is attributed; before `collect`, one a failure."""
+def _expected(context: Context) -> Expected:
     options = context.of(InduceOptions)
-    failures = context.handed_on.get("collect")
-    n = 1.0 if failures is None else float(len(failures))
     if options.taxonomy != INDUCED:
-        return Expected(1.0, n)
-    calls = {"attributor": min(float(options.sample), n)}
-    if context.seats.get("inducer"):
-        calls["inducer"] = 12.0 if failures is not None else 0.1
-    return Expected(1.0, n, calls, PICTURE_TOKENS + 700, 200)
+        return Expected(makes=float(len(DEFAULT)))
+    n = float(min(options.sample, len(context.handed_on.get("collect", ())) or options.sample))
+    calls = {"attributor": n} | ({"inducer": 12.0} if context.seats.get("inducer") else {})
+    return Expected(1.0, 16.0, calls, PICTURE_TOKENS + 700, 200)
 
 
 INDUCE = Stage(
     "induce",
     ErrorType,
-    induce_units,
-    induce_unit,
-    settle=induce_settled,
-    roles=induce_roles,
-    waits=induce_waits,
-    expects=induce_expected,
+    _subjects,
+    _induce,
+    settle=_settled,
+    roles=_roles,
+    waits=_waits,
+    expects=_expected,
     prompts=(FAILURE, DESCRIBE, inducing.NAME),
 )
