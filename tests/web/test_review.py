@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 from tests.worlds.capprobe_world import config, construct, paint
+from tests.worlds.perception_world import config as perception_config
+from tests.worlds.perception_world import construct as construct_perception
+from tests.worlds.perception_world import results
 
 from snellen.builders.options import ReviewOptions
+from snellen.builders.perception.options import PerceptionOptions
 from snellen.construction import review
 from snellen.web.guard import Access
 from snellen.web.review.app import review_app
@@ -226,3 +230,30 @@ def test_a_folder_without_a_review_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(SnellenError, match="build"):
         review_app(tmp_path, access=Access())
+
+
+@pytest.mark.slow
+def test_atomic_questions_and_attributions_are_decided_too(tmp_path: Path) -> None:
+    """Their fields are shown with all pictures; a type is chosen among those of the taxonomy."""
+    source, out = results(tmp_path / "in", "seer", names=("cat.jpg", "app.png")), tmp_path / "out"
+    options = perception_config(perception=PerceptionOptions(disagreement="people"))
+    construct_perception(source, out, config=options)
+    with TestClient(
+        review_app(out, access=Access()), base_url="http://127.0.0.1", follow_redirects=False
+    ) as client:
+        task = task_of(client, "annotator")
+        page = client.get("/task", params={"id": task, "as": "annotator"}).text
+        assert "Attributions" in page
+        assert '<option value="ocr_error"' in page or "ocr_error</option>" in page
+        assert decide(client, "annotator", task, "edit", type_0="ocr_error").status_code == 303
+    construct_perception(source, out, config=options)
+    with TestClient(
+        review_app(out, access=Access()), base_url="http://127.0.0.1", follow_redirects=False
+    ) as client:
+        task = task_of(client, "annotator")
+        page = client.get("/task", params={"id": task, "as": "annotator"}).text
+        assert "Error category" in page
+        assert client.get("/picture", params={"id": task, "n": 0}).status_code == 200
+        refused = decide(client, "annotator", task, "edit", problem_0="<|image_7|>?")
+        assert (refused.status_code, "leaves no question" in refused.text) == (422, True)
+        assert decide(client, "annotator", task, "accept").status_code == 303

@@ -12,7 +12,8 @@ from starlette.testclient import TestClient
 from tests.worlds.report_runs import direct_run, reading_run, rubric_run, save_run
 from tests.worlds.viewed_runs import Page, browser_at
 
-from snellen.records import ReplyRow, Verdict
+from snellen.records import ReplyRow, Usage, Verdict
+from snellen.settings import ModelSettings, Settings
 
 
 @pytest.fixture(scope="module")
@@ -257,3 +258,16 @@ def test_long_lists_have_pages(tmp_path: Path) -> None:
     assert (len(rows(first)), len(rows(last))) == (50, 20)
     assert "120 probes, page 1 of 3" in first.text
     assert not last.links("page=4")
+
+
+def test_costs_come_from_the_prices_of_the_settings(root: Path) -> None:
+    """Tokens alone where a judge has no price; nothing where it counted no tokens."""
+    run = reading_run(root.parent / "priced", "alpha")
+    priced = {key: replace(v, usage=Usage(1000, 100)) for key, v in run.verdicts.items()}
+    save_run(replace(run, verdicts=priced))
+    here = browser_at(root.parent / "priced")
+    assert "Judge: 1,000 tokens in, 100 out" in shown(here, "/runs/alpha/item", id="i0").text
+    assert "$" not in shown(here, "/runs/alpha/item", id="i0").text
+    prices = {"j": ModelSettings(price_in_usd=2.0, price_out_usd=10.0)}
+    here.app.state.library.settings = Settings(prices)
+    assert "100 out, $0.003" in shown(here, "/runs/alpha/item", id="i0").text

@@ -22,19 +22,29 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="A benchmark's folder or name, for its pictures and regions. Repeatable.",
 )
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A snellen.toml whose prices turn tokens into costs; ./snellen.toml by default.",
+)
 @takes_address
-def command(runs: tuple[str, ...], *, data: tuple[str, ...], where: Listening) -> None:
+def command(
+    runs: tuple[str, ...], *, data: tuple[str, ...], config: str | None, where: Listening
+) -> None:
     """Look at runs in the browser: leaderboards, items, pictures, every probe.
 
     RUNS are run folders or folders with runs below them; a run under way is followed. The first
     line on stdout is the address. Only this machine reaches it unless --host says otherwise.
     """
-    from snellen.settings import cache_folder
+    from snellen.settings import cache_folder, load_settings
     from snellen.web.view.app import view_app
     from snellen.web.view.library import Library
     from snellen.web.view.work import Beside
 
     with TemporaryDirectory(prefix="snellen-view-") as room:
         paths = tuple(map(Path, runs))
-        library = Library(paths, Beside(), cache_folder() / "view", Path(room), data)
+        library = Library(
+            paths, Beside(), cache_folder() / "view", Path(room), data, load_settings(config)
+        )
         serve_pages(lambda access: view_app(library, access=access), where)

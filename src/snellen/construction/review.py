@@ -14,6 +14,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from snellen.builders.options import ReviewOptions
+from snellen.builders.perception.asking import EDITABLE, edited_question
+from snellen.builders.perception.attributing import chosen_type
+from snellen.builders.perception.rows import NEW, AtomicRow
 from snellen.builders.reviewing import (
     ATOMIC_CRITERIA,
     ATTRIBUTION_CRITERIA,
@@ -182,7 +185,7 @@ def fitting(task: Task, decision: Decision) -> Decision:
 
     Raises:
         UsageError: a reason is no criterion, or an edit changes nothing.
-        DataError: an edit of a question leaves none that can be.
+        DataError: an edit of a question leaves none that can be, or one of a type names none.
     """
     criteria = CRITERIA[task.kind]
     for reason in decision.reasons:
@@ -205,6 +208,13 @@ def fitting(task: Task, decision: Decision) -> Decision:
         row = {**task.shown, "id": task.id, "from": (), "image_id": task.image,
                "region_id": task.region, "generator": "", "index": 0}  # fmt: skip
         edited(msgspec.convert(row, QuestionRow), decision.after)
+    if task.kind == "atomic" and decision.after:
+        files = msgspec.to_builtins(task.pictures)
+        row = {**{name: task.shown[name] for name in EDITABLE}, "id": task.id, "from": (),
+               "files": files, "origin": NEW, "writer": ""}  # fmt: skip
+        edited_question(msgspec.convert(row, AtomicRow), decision.after)
+    if task.kind == "attribution" and decision.after:
+        chosen_type(task.id, decision.after, task.shown["types"])
     return msgspec.structs.replace(
         decision, digest=decision.digest or task.digest, at=decision.at or now()
     )

@@ -5,8 +5,9 @@ Source: PerceptionBench (the figure of pairwise likenesses of its source benchma
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from snellen.figures.chart import Chart
 from snellen.figures.heat import Grid, draw_grid, narrow
@@ -27,7 +28,8 @@ def likeness_chart(found: ErrorMap) -> Chart | None:
     if len(known) < 2 or alike.mean is None:
         return None
     names = [alike.benchmarks[k] for k in known]
-    cells = [[_number(alike.matrix[a][b]) for b in known] for a in known]
+    matrix = np.array(alike.matrix, dtype=float)
+    cells = matrix[np.ix_(known, known)].tolist()
     grid = Grid(
         cells, [plain(name, 24) for name in names], [_above(name, len(names)) for name in names],
         "Weighted Jaccard", top=1.0, digits=2, turned=len(names) > MOST_UPRIGHT,
@@ -63,7 +65,3 @@ def mix_chart(found: ErrorMap) -> Chart | None:
 def _above(name: str, n: int) -> str:
     """A name above one of `n` columns: in short lines, or in one where they are turned."""
     return narrow(name) if n <= MOST_UPRIGHT else plain(name, 24)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

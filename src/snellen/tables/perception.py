@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from snellen.builders.perception.attributing import AgreementReport
 from snellen.builders.perception.counts import PerceptionCounts
-from snellen.builders.perception.mapping import BenchmarkMix, ErrorMap, Likeness
+from snellen.builders.perception.mapping import BenchmarkMix, ErrorMap
 from snellen.builders.perception.rows import STRATA
-from snellen.tables.table import RATE, Cell, Column, Format, Number, Rows, Share, Table, plain
+from snellen.tables.table import RATE, Cell, Column, Format, Number, Rows, Table, plain
 
 MEAN = Format(digits=2)
 # As many pairs of benchmarks as are listed one by one.
@@ -92,7 +92,7 @@ def _mix_table(title: str, first: str, mixes: tuple[BenchmarkMix, ...]) -> Table
         (
             one.name,
             one.failures,
-            Share(one.perceptual, one.failures),
+            one.perceptual / one.failures,
             ", ".join(f"{label} {100 * share:.0f}%" for label, share in one.leading) or None,
         )
         for one in mixes
@@ -109,7 +109,8 @@ def _type_table(found: ErrorMap) -> Table:
     for label in found.types:
         counts = [one.types.get(label, 0) for one in found.benchmarks]
         branch = "perceptual" if label in found.perceptual_types else "beyond perception"
-        rows.append((label, branch, sum(counts), Share(sum(counts), total), sum(map(bool, counts))))
+        share = sum(counts) / total if total else None
+        rows.append((label, branch, sum(counts), share, sum(map(bool, counts))))
     columns = (*plain("Type", "Branch", "Failures"), Column("Share", RATE), *plain("Benchmarks"))
     notes = (f"benchmarks: in how many of {len(found.benchmarks)} the type occurs",)
     return Table("Failures by type", columns, tuple(rows), notes)
@@ -120,7 +121,7 @@ def _likeness_tables(found: ErrorMap) -> tuple[Table, ...]:
         (
             name,
             Number(one.mean, format=MEAN),
-            Number(one.same_mix, _span(one), format=MEAN),
+            Number(one.same_mix, one.span, format=MEAN),
             Number(one.p, format=Format(digits=3, least=0.001)),
         )
         for name, one in (("perceptual types", found.perceptual), ("all types", found.all_types))
@@ -142,7 +143,3 @@ def _likeness_tables(found: ErrorMap) -> tuple[Table, ...]:
         return (mean,)
     titles = ("Benchmark", "and", "Weighted Jaccard")
     return mean, Table("Pairs of benchmarks, by perceptual types", plain(*titles), pairs)
-
-
-def _span(one: Likeness) -> tuple[float, float] | None:
-    return None if one.low is None or one.high is None else (one.low, one.high)

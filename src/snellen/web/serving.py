@@ -39,9 +39,11 @@ def serve(make: MakeApp, where: Listening, *, say: Callable[[str], None]) -> Non
         UsageError: the address cannot be listened on.
     """
     try:
+        import starlette
         import uvicorn
     except ImportError as error:
-        raise MissingExtraError("uvicorn, which serves the pages,", "web") from error
+        raise MissingExtraError("what serves the pages", "web") from error
+    del starlette
     access = Access.of(where.host, where.token)
     app = make(access)
     with _listen(where) as listener:

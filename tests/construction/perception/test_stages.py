@@ -225,16 +225,17 @@ def test_people_decide_on_doubtful_and_other_questions(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_edit_must_leave_a_question(tmp_path: Path) -> None:
-    """The message names the question and what is wrong."""
+    """It is refused when it is made; the message names the question and what is wrong."""
     source, out = results(tmp_path / "in", "seer", names=TWO), tmp_path / "out"
     construct(source, out)
     [task, *_] = [one.task for one in review.pending(out, "annotator")]
-    review.decide(out, Decision(task.id, "annotator", "edit", after={"problem": "<|image_4|>?"}))
     with pytest.raises(DataError, match=r"leaves no question: .*there are 1"):
-        construct(source, out)
-    review.decide(out, Decision(task.id, "annotator", "edit", after={"reference": "x"}))
+        review.decide(
+            out, Decision(task.id, "annotator", "edit", after={"problem": "<|image_4|>?"})
+        )
     with pytest.raises(DataError, match="changes `reference`"):
-        construct(source, out)
+        review.decide(out, Decision(task.id, "annotator", "edit", after={"reference": "x"}))
+    assert review.read_decisions(out) == []
 
 
 def test_people_settle_what_attributors_differ_on(tmp_path: Path) -> None:
@@ -247,6 +248,8 @@ def test_people_settle_what_attributors_differ_on(tmp_path: Path) -> None:
     assert built.funnel[-1].reasons == {"undecided": 1}
     [one] = review.pending(out, "annotator")
     assert one.task.kind == "attribution"
+    with pytest.raises(DataError, match="names no type"):
+        review.decide(out, Decision(one.task.id, "annotator", "edit", after={"type": "ocr"}))
     review.decide(out, Decision(one.task.id, "annotator", "edit", after={"type": "ocr_error"}))
     counted = Counted(PLAYERS)
     built = construct(source, out, players=counted.players, **words)

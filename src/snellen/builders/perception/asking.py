@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -21,6 +21,7 @@ from snellen.builders.perception.rows import (
 )
 from snellen.builders.rows import Shot
 from snellen.builders.steps import Made, Rejected, asked_again, undone
+from snellen.errors import DataError
 from snellen.flows import Flow, ask_until
 from snellen.records import IMAGE_MARK, Message, Reply, Request
 from snellen.replies.fences import fence
@@ -30,6 +31,9 @@ from snellen.templates import bundled
 
 DECOMPOSE, WRITE, REWORD = "build_decompose", "build_write", "build_reword"
 LONGEST_PROBLEM = 1000
+EDITABLE = ("problem", "answer", "hint", "error_category")
+# A person's answer may be as long as people like.
+LONGEST_ANSWER = 1000
 _NUMBERS = re.compile(r"[\[(]\s*-?\d+(?:\.\d+)?\s*[,;]\s*-?\d")
 _ALTERNATIVES = re.compile(r"\s(?:or|/)\s", re.I)
 
@@ -225,3 +229,25 @@ def reworded_in(reply: Reply, problem: str) -> str:
     if " ".join(found.casefold().split()) == " ".join(problem.casefold().split()):
         raise UnreadableError("not_as_asked", "the words are the same")
     return found
+
+
+def edited_question(row: AtomicRow, after: Mapping[str, object]) -> AtomicRow:
+    """A question with an edit's fields in place of its own.
+
+    Raises:
+        DataError: the edit names another field, or leaves a question that cannot be.
+    """
+    if unknown := sorted(set(after) - set(EDITABLE)):
+        raise DataError(f"the edit of {row.id} changes `{unknown[0]}`",
+                        hint=f"editable: {', '.join(EDITABLE)}")  # fmt: skip
+    changed = msgspec.structs.replace(row, **{name: str(after[name]).strip() for name in after})
+    draft = Draft(changed.problem, changed.answer, changed.error_category, changed.hint)
+    fault = fault_of(
+        draft,
+        n_pictures=len(row.files),
+        labels=[changed.error_category] if changed.error_category else [],
+        max_words=LONGEST_ANSWER,
+    )
+    if fault:
+        raise DataError(f"the edit of {row.id} leaves no question: {fault}")
+    return msgspec.structs.replace(changed, problem=with_marks(changed.problem, len(row.files)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -22,6 +21,7 @@ from snellen.builders.perception.rows import (
 )
 from snellen.builders.perception.taxonomy import listing
 from snellen.builders.steps import Made, asked_again, is_failed, joined, undone
+from snellen.errors import DataError
 from snellen.flows import Asked, Flow, ask_until
 from snellen.keys import rng_for
 from snellen.records import IMAGE_MARK, LETTERS, Message, Reply, Request
@@ -147,7 +147,7 @@ def attribute(
     if lost := sorted((one for one in asked if one.value is None), key=lambda a: not is_failed(a)):
         return undone(lost[0], failure.id, made_from=(failure.id,))
     found = [one.value for one in asked if one.value is not None]
-    answers: list[Asked[Any]] = list(asked)
+    counts = joined(Made(counts=asked_again(one)) for one in asked).counts
     chosen, decided_by = found[0].type, AGREED
     if len({one.type for one in found}) > 1:
         decided_by = PEOPLE
@@ -155,7 +155,7 @@ def attribute(
             ruled = yield from _arbitrate(failure, types, found, attributors)
             if ruled.value is None:
                 return undone(ruled, failure.id, made_from=(failure.id,))
-            answers.append(ruled)
+            counts = joined((Made(counts=counts), Made(counts=asked_again(ruled)))).counts
             chosen, decided_by = ruled.value.type, ARBITER
     row = AttributedRow(
         id=failure.id,
@@ -171,7 +171,7 @@ def attribute(
         ),
         decided_by=decided_by,
     )
-    return Made((row,), counts=joined(Made(counts=asked_again(a)) for a in answers).counts)
+    return Made((row,), counts=counts)
 
 
 class Ruling(msgspec.Struct, frozen=True):
@@ -201,6 +201,21 @@ def _arbitrate(
 
     request = Request(attributors.arbiter, shown(failure, task), "arbitrate")
     return (yield from ask_until(request, parse, reasks=attributors.options.reasks))
+
+
+def chosen_type(name: str, after: Mapping[str, object], labels: Sequence[str]) -> str:
+    """The type that people's edit of the attribution `name` chooses.
+
+    Raises:
+        DataError: the edit changes another field, or names no type of the taxonomy.
+    """
+    chosen = str(after.get("type", ""))
+    if set(after) != {"type"} or chosen not in labels:
+        raise DataError(
+            f"the edit of {name} names no type of the taxonomy: {dict(after)}",
+            hint=f'edit with after = {{"type": "..."}}; {nearest(chosen, labels)}',
+        )
+    return chosen
 
 
 class PairAgreement(msgspec.Struct, frozen=True):

@@ -46,6 +46,11 @@ class Likeness(msgspec.Struct, frozen=True):
     high: float | None = None
     p: float | None = None
 
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The bounds of the mean index under the same mix."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
 
 class ErrorMap(msgspec.Struct, frozen=True):
     """`map.json`: distributions by benchmark and by model, and likenesses of benchmarks.

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from snellen.builders.options import ReviewOptions
 from snellen.builders.perception import attributing
-from snellen.builders.perception.attributing import PEOPLE, Attributors
+from snellen.builders.perception.attributing import PEOPLE, Attributors, chosen_type
 from snellen.builders.perception.mapping import error_map, mixes
 from snellen.builders.perception.options import (
     MOST_PICTURES,
@@ -30,7 +29,7 @@ from snellen.construction.review import put_up, state
 from snellen.construction.stages import Context, Expected, Stage
 from snellen.errors import DataError, ImageError, RunFolderError, UsageError
 from snellen.flows import Flow
-from snellen.interchange.beside import beside, bytes_of
+from snellen.interchange.beside import SUFFIXES, beside, bytes_of
 from snellen.interchange.results import ResultFormat, find_results
 from snellen.interchange.samples import ForeignSample, Picture
 from snellen.keys import digest, digest_of, seed_for
@@ -51,23 +50,39 @@ class Source:
     folders: tuple[Path, ...]
 
 
-def _result_files(context: Context) -> Iterator[Unit]:
+def collect_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `collect`."""
     options = context.of(CollectOptions)
     root = Path(context.source)
     own = root if root.is_dir() else root.parent
     folders = (own, *map(Path, options.pictures))
-    names: Counter[str] = Counter()
+    pictures = _listing(folders, without=context.folder)
     for path, known in find_results(root):
         name = str(path.relative_to(own))
-        names[name] += 1
         parts = [path.with_name(one) for one in RUN_FILES] if path.name == "run.json" else [path]
         digests = [image_from_path(one).digest for one in parts if one.is_file()]
-        basis = [digests, known.name, options.wrong_below, [str(one) for one in folders]]
+        basis = [digests, known.name, options.wrong_below, pictures]
         yield Unit(name, basis, Source(path, known, folders))
 
 
-def _collect(context: Context, source: Source) -> Flow[Made]:
-    """The failures of one file; a file whose pictures are not all there is read again next time."""
+def _listing(folders: Sequence[Path], *, without: Path) -> str:
+    """What tells one state of the picture folders from another: names and sizes of their files.
+
+    The folder of the build itself does not count.
+    """
+    found = [
+        [number, one.relative_to(folder).as_posix(), one.stat().st_size]
+        for number, folder in enumerate(dict.fromkeys(folders))
+        for one in sorted(folder.rglob("*"))
+        if one.suffix.lower() in (*SUFFIXES, ".tsv")
+        and one.is_file()
+        and not one.is_relative_to(without)
+    ]
+    return digest_of(found)
+
+
+def collect_unit(context: Context, source: Source) -> Flow[Made]:
+    """The failures of one file, with the pictures that are there."""
     yield []
     options = context.of(CollectOptions)
     name = str(source.path)
@@ -95,12 +110,8 @@ def _collect(context: Context, source: Source) -> Flow[Made]:
     if not rows:
         reason = "no_failure" if not wrong else "no_usable_failure"
         gone = Rejected(id=name, reason=reason, detail=dict(counts))
-        return Made((), (gone,), tuple(dropped), failure=_again(dropped), counts=counts)
-    return Made(tuple(rows), (), tuple(dropped), failure=_again(dropped), counts=counts)
-
-
-def _again(dropped: Sequence[Rejected]) -> str:
-    return "input_error" if any(one.reason == MISSING for one in dropped) else ""
+        return Made((), (gone,), tuple(dropped), counts=counts)
+    return Made(tuple(rows), (), tuple(dropped), counts=counts)
 
 
 def _failures(
@@ -129,7 +140,7 @@ def _failure(
     """A wrong sample as a row, its pictures written into the folder of the build."""
     name = digest_of([one.benchmark, one.index, one.model, one.question, one.reply])[:16]
 
-    def reject(reason: str, **detail: Any) -> Rejected:
+    def reject(reason: str, **detail: object) -> Rejected:
         place = {"file": str(one.file), "row": one.row, "sample": one.id, **detail}
         return Rejected(id=name, made_from=(str(one.file),), reason=reason, detail=place)
 
@@ -184,7 +195,7 @@ def _stored(folder: Path, data: bytes) -> Shot:
     return Shot(str(path), name)
 
 
-def _collected(context: Context, parts: Sequence[Made]) -> Made:
+def collect_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The failures of all files, each once, at most so many a benchmark, the first so many."""
     options = context.of(CollectOptions)
     made = joined(parts)
@@ -216,7 +227,33 @@ def _left(row: FailureRow, reason: str) -> Rejected:
     return Rejected(id=row.id, made_from=row.made_from, reason=reason)
 
 
-COLLECT = Stage("collect", FailureRow, _result_files, _collect, settle=_collected)
+def collect_expected(context: Context) -> Expected:
+    """Counts the wrong samples of the files, without looking at their pictures."""
+    options = context.of(CollectOptions)
+    wrong: Counter[str] = Counter()
+    n_files = 0
+    for path, known in find_results(context.source):
+        n_files += 1
+        try:
+            for one in known.read(path):
+                if isinstance(one, ForeignSample) and one.is_wrong(options.wrong_below):
+                    wrong[one.benchmark] += 1
+        except (DataError, RunFolderError):
+            continue
+    most = options.per_benchmark or wrong.total()
+    total = sum(min(n, most) for n in wrong.values())
+    total = total if context.limit is None else min(total, context.limit)
+    return Expected(makes=total / max(1, n_files))
+
+
+COLLECT = Stage(
+    "collect",
+    FailureRow,
+    collect_units,
+    collect_unit,
+    settle=collect_settled,
+    expects=collect_expected,
+)
 
 
 def types_of(context: Context) -> tuple[ErrorType, ...]:
@@ -239,12 +276,14 @@ def attributor_roles(context: Context) -> tuple[str, ...]:
     return ("attributor",)
 
 
-def _attribute_roles(context: Context) -> tuple[str, ...]:
+def attribute_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `attribute` asks."""
     by_arbiter = context.of(PerceptionOptions).disagreement == "arbiter"
     return (*attributor_roles(context), *(("arbiter",) if by_arbiter else ()))
 
 
-def _collected_failures(context: Context) -> Iterator[Unit]:
+def attribute_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `attribute`."""
     options = context.of(PerceptionOptions)
     types = [[one.id, one.definition, one.is_perceptual] for one in types_of(context)]
     shared = [digest_of(types), options.disagreement, options.reasks, context.seed]
@@ -253,7 +292,8 @@ def _collected_failures(context: Context) -> Iterator[Unit]:
         yield Unit(row.id, [*shared, *shown, [one.digest for one in row.files]], row)
 
 
-def _attribute(context: Context, row: FailureRow) -> Flow[Made]:
+def attribute_unit(context: Context, row: FailureRow) -> Flow[Made]:
+    """What `attribute` does with a unit of work."""
     options = context.of(PerceptionOptions)
     seats = context.seats["attributor"]
     attributors = Attributors(
@@ -266,7 +306,7 @@ def _attribute(context: Context, row: FailureRow) -> Flow[Made]:
     return attributing.attribute(row, types_of(context), attributors)
 
 
-def _attributed(context: Context, parts: Sequence[Made]) -> Made:
+def attribute_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The attributed failures, those of people settled by their decisions; writes the agreement."""
     made = joined(parts)
     types = {one.id: one for one in types_of(context)}
@@ -294,14 +334,16 @@ def _attributed(context: Context, parts: Sequence[Made]) -> Made:
 def _put_up(context: Context, rows: Sequence[AttributedRow]) -> list[Settled]:
     """Puts the failures on which attributors differ before people."""
     failures = {row.id: row for row in context.rows("collect", FailureRow)}
+    labels = [one.id for one in types_of(context)]
     tasks = []
     for row in rows:
         if row.decided_by != PEOPLE:
             continue
         failure = failures[row.id]
-        said = [[one.attributor, one.type, one.description] for one in row.attributions]
+        said = [f"{a.attributor}: {a.type}. {a.description}" for a in row.attributions]
         shown = {"question": failure.question, "reference": failure.reference,
-                 "reply": failure.reply, "attributions": said, "type": row.type}  # fmt: skip
+                 "reply": failure.reply, "attributions": said, "type": row.type,
+                 "types": labels}  # fmt: skip
         seen = digest_of([failure.question, failure.reference, failure.reply, said])
         tasks.append(
             Task(
@@ -327,30 +369,24 @@ def _as_decided(
         return Rejected(id=row.id, made_from=row.made_from, reason="undecided", detail=said)
     if decision.decision == "delete":
         return Rejected(id=row.id, made_from=row.made_from, reason="deleted_by_people")
-    chosen = str(one.after.get("type", row.type))
-    if chosen not in types or set(one.after) - {"type"}:
-        raise DataError(
-            f"the edit of {row.id} names no type of the taxonomy: {dict(one.after)}",
-            hint=f'edit with after = {{"type": "..."}}; types: {", ".join(types)}',
-        )
+    chosen = chosen_type(row.id, one.after, list(types)) if one.after else row.type
     return msgspec.structs.replace(row, type=chosen, is_perceptual=types[chosen].is_perceptual)
 
 
-def _waits_for_people(context: Context) -> str:
+def attribute_waits(context: Context) -> str:
+    """What people must do after `attribute`; empty for nothing."""
     if context.of(PerceptionOptions).disagreement != "people":
         return ""
     kept = {row.id for row in context.rows("attribute", AttributedRow)}
-    open_ = [one for one in _open_attributions(context) if one not in kept]
+    settled = state(context.folder, "attribution")
+    open_ = [one for one in settled if one.first is None and one.task.id not in kept]
     if not open_:
         return ""
     return f"{len(open_)} attributions wait for a decision in {context.folder / 'review'}"
 
 
-def _open_attributions(context: Context) -> list[str]:
-    return [one.task.id for one in state(context.folder, "attribution") if one.first is None]
-
-
-def _expected_attributions(context: Context) -> Expected:
+def attribute_expected(context: Context) -> Expected:
+    """What a dry run takes `attribute` to do."""
     n = float(context.of(PerceptionOptions).attributors)
     calls = {"attributor": n}
     if context.of(PerceptionOptions).disagreement == "arbiter":
@@ -361,22 +397,23 @@ def _expected_attributions(context: Context) -> Expected:
 ATTRIBUTE = Stage(
     "attribute",
     AttributedRow,
-    _collected_failures,
-    _attribute,
-    settle=_attributed,
-    roles=_attribute_roles,
-    waits=_waits_for_people,
-    expects=_expected_attributions,
+    attribute_units,
+    attribute_unit,
+    settle=attribute_settled,
+    roles=attribute_roles,
+    waits=attribute_waits,
+    expects=attribute_expected,
     is_filter=True,
     prompts=(attributing.FAILURE, attributing.ATTRIBUTE, attributing.ARBITRATE),
 )
 
 
 def _no_units(_context: Context) -> Sequence[Unit]:
+    """The units of work of `_no`."""
     return ()
 
 
-def _map(context: Context, _parts: Sequence[Made]) -> Made:
+def map_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """How often each benchmark and model fails by each type; writes the map."""
     rows = context.rows("attribute", AttributedRow)
     found = error_map(rows, types_of(context), seed=context.seed)
@@ -387,4 +424,4 @@ def _map(context: Context, _parts: Sequence[Made]) -> Made:
     return Made(mixes(rows), counts=counts)
 
 
-MAP_ERRORS = Stage("map", MixRow, _no_units, settle=_map)
+MAP_ERRORS = Stage("map", MixRow, _no_units, settle=map_settled)

@@ -58,7 +58,8 @@ class Cluster(msgspec.Struct, frozen=True):
     descriptions: tuple[str, ...]
 
 
-def _subjects(context: Context) -> Iterator[Unit]:
+def induce_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `induce`."""
     options = context.of(InduceOptions)
     if options.taxonomy == OURS:
         yield Unit("taxonomy", [[one.id, one.definition] for one in DEFAULT], Sampled(()))
@@ -95,7 +96,7 @@ def read_types(path: Path) -> tuple[ErrorType, ...]:
     return merged_types(types)
 
 
-def _induce(context: Context, sampled: Sampled) -> Flow[Made]:
+def induce_unit(context: Context, sampled: Sampled) -> Flow[Made]:
     """Describes the sampled failures, clusters the descriptions, and has the clusters named.
 
     All is one flow: after a kill its calls come back from the journal.
@@ -231,7 +232,7 @@ def _placed(types: Sequence[ErrorType], options: InduceOptions) -> tuple[ErrorTy
     return merged_types((*kept, *beyond(DEFAULT)))
 
 
-def _settled(context: Context, parts: Sequence[Made]) -> Made:
+def induce_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The types as people's edits leave them; `taxonomy.json` is where they edit."""
     made = joined(parts)
     if not made.rows:
@@ -272,13 +273,15 @@ def _edits(path: Path) -> dict[str, TypeEdit]:
     return {one.name: one for one in found}
 
 
-def _roles(context: Context) -> tuple[str, ...]:
+def induce_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `induce` asks."""
     if context.of(InduceOptions).taxonomy != INDUCED:
         return ()
     return (*attributor_roles(context), *(("inducer",) if context.seats.get("inducer") else ()))
 
 
-def _waits(context: Context) -> str:
+def induce_waits(context: Context) -> str:
+    """What people must do after `induce`; empty for nothing."""
     if not context.rows("induce", ErrorType):
         return "no types of errors yet: a call failed; start again"
     edits = _edits(context.folder / TAXONOMY)
@@ -287,23 +290,27 @@ def _waits(context: Context) -> str:
     return ""
 
 
-def _expected(context: Context) -> Expected:
+def induce_expected(context: Context) -> Expected:
+    """One unit of work, after which each failure is attributed; before `collect`, one a failure."""
     options = context.of(InduceOptions)
+    failures = context.handed_on.get("collect")
+    n = 1.0 if failures is None else float(len(failures))
     if options.taxonomy != INDUCED:
-        return Expected(makes=float(len(DEFAULT)))
-    n = float(min(options.sample, len(context.handed_on.get("collect", ())) or options.sample))
-    calls = {"attributor": n} | ({"inducer": 12.0} if context.seats.get("inducer") else {})
-    return Expected(1.0, 16.0, calls, PICTURE_TOKENS + 700, 200)
+        return Expected(1.0, n)
+    calls = {"attributor": min(float(options.sample), n)}
+    if context.seats.get("inducer"):
+        calls["inducer"] = 12.0 if failures is not None else 0.1
+    return Expected(1.0, n, calls, PICTURE_TOKENS + 700, 200)
 
 
 INDUCE = Stage(
     "induce",
     ErrorType,
-    _subjects,
-    _induce,
-    settle=_settled,
-    roles=_roles,
-    waits=_waits,
-    expects=_expected,
+    induce_units,
+    induce_unit,
+    settle=induce_settled,
+    roles=induce_roles,
+    waits=induce_waits,
+    expects=induce_expected,
     prompts=(FAILURE, DESCRIBE, inducing.NAME),
 )

@@ -34,7 +34,8 @@ def _author(context: Context, role: str, unit: str) -> Author:
     return Author(seat.role, seat.label, context.of(PerceptionOptions), types_of(context))
 
 
-def _perceptual(context: Context) -> Iterator[Unit]:
+def decompose_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `decompose`."""
     failures = {row.id: row for row in context.rows("collect", FailureRow)}
     options = context.of(PerceptionOptions)
     types = {one.id: one for one in types_of(context)}
@@ -48,12 +49,13 @@ def _perceptual(context: Context) -> Iterator[Unit]:
             yield Unit(row.id, [*shared, *shown, *found, digests, context.seed], (one, row))
 
 
-def _decompose(context: Context, payload: tuple[FailureRow, AttributedRow]) -> Flow[Made]:
+def decompose_unit(context: Context, payload: tuple[FailureRow, AttributedRow]) -> Flow[Made]:
+    """What `decompose` does with a unit of work."""
     failure, row = payload
     return asking.decompose(failure, row, _author(context, "decomposer", failure.id))
 
 
-def _decomposed(context: Context, parts: Sequence[Made]) -> Made:
+def decompose_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The questions of all failures; those beyond perception are left out by name."""
     made = joined(parts)
     beyond = tuple(
@@ -82,7 +84,8 @@ def _single(rows: Sequence[AtomicRow]) -> tuple[tuple[AtomicRow, ...], tuple[Rej
     return tuple(kept.values()), tuple(gone)
 
 
-def _expected_questions(context: Context) -> Expected:
+def decompose_expected(context: Context) -> Expected:
+    """What a dry run takes `decompose` to do."""
     least, most = context.of(PerceptionOptions).questions
     return Expected(0.6, (least + most) / 2, {"decomposer": 1.0}, PICTURE_TOKENS + 900, 200)
 
@@ -90,11 +93,11 @@ def _expected_questions(context: Context) -> Expected:
 DECOMPOSE = Stage(
     "decompose",
     AtomicRow,
-    _perceptual,
-    _decompose,
-    settle=_decomposed,
+    decompose_units,
+    decompose_unit,
+    settle=decompose_settled,
     roles=lambda _: ("decomposer",),
-    expects=_expected_questions,
+    expects=decompose_expected,
     prompts=("build_failure", asking.DECOMPOSE),
 )
 
@@ -111,7 +114,7 @@ def quota_of(options: WriteOptions, *, decomposed: int, capabilities: int) -> in
     return ceil(round(decomposed * share / (1 - share) / capabilities, 9))
 
 
-def _slots(context: Context) -> Iterator[Unit]:
+def write_units(context: Context) -> Iterator[Unit]:
     """A unit for each capability and picture that is to be tried, pictures by a seeded draw."""
     options = context.of(WriteOptions)
     if not options.pictures:
@@ -154,12 +157,13 @@ def _pictures(context: Context, options: WriteOptions) -> dict[str, tuple[Shot, 
     return groups
 
 
-def _write(context: Context, payload: tuple[str, tuple[Shot, ...], ErrorType]) -> Flow[Made]:
+def write_unit(context: Context, payload: tuple[str, tuple[Shot, ...], ErrorType]) -> Flow[Made]:
+    """What `write` does with a unit of work."""
     unit, files, capability = payload
     return asking.write(files, unit, capability, _author(context, "writer", unit))
 
 
-def _written(context: Context, parts: Sequence[Made]) -> Made:
+def write_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The questions of failures and the new ones together."""
     made = joined(parts)
     decomposed = context.rows("decompose", AtomicRow)
@@ -172,14 +176,16 @@ def _written(context: Context, parts: Sequence[Made]) -> Made:
     return Made(rows, made.rejected, gone, counts=counts)
 
 
-def _writer(context: Context) -> tuple[str, ...]:
+def write_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `write` asks."""
     return ("writer",) if context.of(WriteOptions).pictures else ()
 
 
-def _expected_new(context: Context) -> Expected:
+def write_expected(context: Context) -> Expected:
+    """What a dry run takes `write` to do."""
     options = context.of(WriteOptions)
     if not options.pictures:
-        return Expected(0.0, 1.0)
+        return Expected()
     units = options.spare * options.new_share / (1 - options.new_share)
     return Expected(units, (1 + units) / units, {"writer": 1.0}, PICTURE_TOKENS + 500, 80)
 
@@ -187,11 +193,11 @@ def _expected_new(context: Context) -> Expected:
 WRITE = Stage(
     "write",
     AtomicRow,
-    _slots,
-    _write,
-    settle=_written,
-    roles=_writer,
-    expects=_expected_new,
+    write_units,
+    write_unit,
+    settle=write_settled,
+    roles=write_roles,
+    expects=write_expected,
     prompts=(asking.WRITE,),
 )
 
@@ -201,7 +207,8 @@ def _rewriter(context: Context) -> str:
     return "decomposer" if context.seats.get("decomposer") else "writer"
 
 
-def _panel_roles(context: Context) -> tuple[str, ...]:
+def verify_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `verify` asks."""
     found, least = context.seats.get("solver", ()), context.of(PanelOptions).least
     if found and len(found) < least:
         raise UsageError(
@@ -211,14 +218,16 @@ def _panel_roles(context: Context) -> tuple[str, ...]:
     return ("solver", "judge", _rewriter(context))
 
 
-def _questions(context: Context) -> Iterator[Unit]:
+def verify_units(context: Context) -> Iterator[Unit]:
+    """The units of work of `verify`."""
     options = context.of(PanelOptions)
     for row in context.rows("write", AtomicRow):
         said = [row.problem, row.answer, row.hint, [file.digest for file in row.files]]
         yield Unit(row.id, [*said, options.least, options.blind, options.reasks], row)
 
 
-def _verify(context: Context, row: AtomicRow) -> Flow[Made]:
+def verify_unit(context: Context, row: AtomicRow) -> Flow[Made]:
+    """What `verify` does with a unit of work."""
     seats = context.seats["solver"]
     panel = Panel(
         tuple(seat.role for seat in seats),
@@ -230,7 +239,7 @@ def _verify(context: Context, row: AtomicRow) -> Flow[Made]:
     return paneling.verify(row, panel)
 
 
-def _verified(context: Context, parts: Sequence[Made]) -> Made:
+def verify_settled(context: Context, parts: Sequence[Made]) -> Made:
     """The questions that pass the rules; another rule is applied without a call."""
     made = joined(parts)
     left = paneling.settled(made.rows, context.of(PanelOptions))
@@ -238,7 +247,8 @@ def _verified(context: Context, parts: Sequence[Made]) -> Made:
     return Made(left.rows, (*made.rejected, *left.rejected), counts=counts)
 
 
-def _expected_answers(context: Context) -> Expected:
+def verify_expected(context: Context) -> Expected:
+    """What a dry run takes `verify` to do."""
     n = float(len(context.seats.get("solver", ())) or context.of(PanelOptions).least)
     calls = {"solver": 3 * n, "judge": 1.8 * n, _rewriter(context): 1.0}
     return Expected(1.0, 0.7, calls, PICTURE_TOKENS, 60)
@@ -247,11 +257,11 @@ def _expected_answers(context: Context) -> Expected:
 VERIFY = Stage(
     "verify",
     AtomicRow,
-    _questions,
-    _verify,
-    settle=_verified,
-    roles=_panel_roles,
-    expects=_expected_answers,
+    verify_units,
+    verify_unit,
+    settle=verify_settled,
+    roles=verify_roles,
+    expects=verify_expected,
     is_filter=True,
     prompts=(paneling.SOLVE, asking.REWORD, *paneling.JUDGE_PROMPTS),
 )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from snellen.builders.options import ExportOptions
-from snellen.builders.perception.asking import Draft, fault_of, with_marks
+from snellen.builders.perception.asking import edited_question
 from snellen.builders.perception.counts import PerceptionCounts
 from snellen.builders.perception.options import PanelOptions, SampleOptions, WriteOptions
 from snellen.builders.perception.paneling import FOR_PEOPLE
@@ -18,22 +15,20 @@ from snellen.builders.perception.rows import AtomicRow, PanelResult
 from snellen.builders.perception.sampling import drawn
 from snellen.builders.reviewing import Task
 from snellen.builders.steps import Made, Rejected, Unit
-from snellen.construction.export import BENCHMARK
+from snellen.construction.export import BENCHMARK, copy_picture
 from snellen.construction.files import read_record, write_json, write_lines
 from snellen.construction.perception.statistics import EVIDENCE, Evidence, agreement_of, counts_of
 from snellen.construction.release_stages import ExportedRow
 from snellen.construction.review import Reviewed, review_rows, state
 from snellen.construction.stages import Context, Stage
 from snellen.engine.journal import read_rows
-from snellen.errors import DataError, UsageError
+from snellen.errors import UsageError
 from snellen.keys import digest_of
-from snellen.pictures.headers import kind_of
-
-# A person's edit may be as long as people like.
-LONGEST_ANSWER = 1000
+from snellen.records import JsonObject
 
 
 def _no_units(_context: Context) -> Sequence[Unit]:
+    """The units of work of `_no`."""
     return ()
 
 
@@ -42,12 +37,9 @@ def question_task(row: AtomicRow) -> Task:
     said = row.panel or PanelResult()
     about = {"problem": row.problem, "answer": row.answer, "hint": row.hint,
              "error_category": row.error_category}  # fmt: skip
-    shown = {
-        **about,
-        "source_bmk": row.source_bmk,
-        "stratum": row.stratum,
-        "answers": [[one.solver, one.reply, one.correct] for one in said.answers],
-    }
+    words = {True: "right", False: "wrong", None: "no verdict"}
+    panel = [f"{one.solver}: {one.reply} ({words[one.correct]})" for one in said.answers]
+    shown = {**about, "source": row.source_bmk, "difficulty": row.stratum, "panel": panel}
     return Task(
         row.id, "atomic", "", digest_of(about), shown, row.flags,
         image=row.files[0].digest[:16], pictures=row.files,
@@ -55,30 +47,7 @@ def question_task(row: AtomicRow) -> Task:
     )  # fmt: skip
 
 
-def edited_question(row: AtomicRow, after: Mapping[str, Any]) -> AtomicRow:
-    """A question with an edit's fields in place of its own.
-
-    Raises:
-        DataError: the edit names another field, or leaves a question that cannot be.
-    """
-    fields = ("problem", "answer", "hint", "error_category")
-    if unknown := sorted(set(after) - set(fields)):
-        raise DataError(f"the edit of {row.id} changes `{unknown[0]}`",
-                        hint=f"editable: {', '.join(fields)}")  # fmt: skip
-    changed = msgspec.structs.replace(row, **{name: str(after[name]).strip() for name in after})
-    draft = Draft(changed.problem, changed.answer, changed.error_category, changed.hint)
-    fault = fault_of(
-        draft,
-        n_pictures=len(row.files),
-        labels=[changed.error_category] if changed.error_category else [],
-        max_words=LONGEST_ANSWER,
-    )
-    if fault:
-        raise DataError(f"the edit of {row.id} leaves no question: {fault}")
-    return msgspec.structs.replace(changed, problem=with_marks(changed.problem, len(row.files)))
-
-
-def _review(context: Context, _parts: Sequence[Made]) -> Made:
+def review_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """The questions as the decisions leave them; doubtful references need a person's word."""
     how: Reviewed[AtomicRow] = Reviewed("atomic", question_task, edited_question)
     made = review_rows(context, context.rows("verify", AtomicRow), how)
@@ -94,10 +63,11 @@ def _review(context: Context, _parts: Sequence[Made]) -> Made:
     return Made(tuple(kept), tuple(gone), counts=made.counts)
 
 
-REVIEW = Stage("review", AtomicRow, _no_units, settle=_review, is_filter=True)
+REVIEW = Stage("review", AtomicRow, _no_units, settle=review_settled, is_filter=True)
 
 
-def _no_parquet(context: Context) -> tuple[str, ...]:
+def export_roles(context: Context) -> tuple[str, ...]:
+    """The roles that `export` asks."""
     if context.of(ExportOptions).parquet:
         raise UsageError(
             "[export] parquet is for benchmarks of regions", hint="leave it out: questions are JSON"
@@ -105,7 +75,7 @@ def _no_parquet(context: Context) -> tuple[str, ...]:
     return ()
 
 
-def _export(context: Context, _parts: Sequence[Made]) -> Made:
+def export_settled(context: Context, _parts: Sequence[Made]) -> Made:
     """Draws the sample and writes the benchmark folder; without a question there is none."""
     rows = context.rows("review", AtomicRow)
     kept = drawn(
@@ -127,7 +97,9 @@ def _export(context: Context, _parts: Sequence[Made]) -> Made:
     return Made(exported, gone, counts=figures)
 
 
-EXPORT = Stage("export", ExportedRow, _no_units, settle=_export, roles=_no_parquet, is_filter=True)
+EXPORT = Stage(
+    "export", ExportedRow, _no_units, settle=export_settled, roles=export_roles, is_filter=True
+)
 
 
 def write_benchmark(context: Context, rows: Sequence[AtomicRow], counts: PerceptionCounts) -> None:
@@ -177,14 +149,8 @@ def _indices(before: Path, rows: Sequence[AtomicRow]) -> dict[str, int]:
     return found
 
 
-def _question(row: AtomicRow, index: int, folder: Path) -> dict[str, Any]:
-    places = []
-    for file in row.files:
-        data = Path(file.path).read_bytes()
-        kind = kind_of(data[:64])
-        place = f"images/{file.digest[:16]}.{'jpg' if kind == 'jpeg' else kind or 'bin'}"
-        (folder / place).write_bytes(data)
-        places.append(place)
+def _question(row: AtomicRow, index: int, folder: Path) -> JsonObject:
+    places = [copy_picture(file.digest[:16], file, folder) for file in row.files]
     return {
         "index": index,
         "problem": row.problem,

@@ -21,7 +21,7 @@ from snellen.tables.writers import shown
 from snellen.web.frame import application, form_of, page, templates
 from snellen.web.guard import Access
 from snellen.web.review.desk import Desk
-from snellen.web.review.fields import changed_fields, difference, fields_of
+from snellen.web.review.fields import changed_fields, difference, fields_of, headline
 from snellen.web.view import pictures
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _card(
         is_adjudicator=is_adjudicator, seen=desk.ledger.last(task.id), opened=f"{time.time():.2f}",
         fault=fault, note=(given or {}).get("note", ""), address=address,
         picked={name for name in CRITERIA[task.kind] if f"reason_{name}" in (given or {})},
-        may_accept=not is_adjudicator or settled.first is not None,
+        may_accept=not is_adjudicator or settled.first is not None, headline=headline,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from snellen.builders.reviewing import Task
 from snellen.records import LETTERS, JsonObject
 from snellen.schemas import CATEGORIES
 
@@ -17,7 +18,7 @@ EDITABLE: Mapping[str, tuple[str, ...]] = {
     "atomic": ("problem", "answer", "hint", "error_category"),
 }
 # Fields that only programs need.
-HIDDEN = frozenset({"name"})
+HIDDEN = frozenset({"name", "types"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ def fields_of(kind: str, shown: JsonObject, given: Mapping[str, object]) -> list
         choices: tuple[str, ...] = CATEGORIES if name == "category" and kind == "question" else ()
         if name == "answer" and kind == "question":
             choices = tuple(LETTERS[: len(lines_of(shown.get("options", ())))])
+        if name == "type" and kind == "attribution":
+            choices = lines_of(shown["types"])
         found.append(
             Field(
                 name,
@@ -67,6 +70,12 @@ def fields_of(kind: str, shown: JsonObject, given: Mapping[str, object]) -> list
         )
     order = [*editable, *(field.name for field in found)]
     return sorted(found, key=lambda field: order.index(field.name))
+
+
+def headline(task: Task) -> str:
+    """What a task is about in one line: its question or statement, else its id."""
+    names = ("question", "problem", "text", "caption")
+    return str(next((task.shown[name] for name in names if task.shown.get(name)), task.id))
 
 
 def lines_of(value: object) -> tuple[str, ...]:

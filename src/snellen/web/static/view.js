@@ -47,7 +47,7 @@
     const current = document.querySelector(".probe.current");
     if (current) {
       if (current.matches(".right, .skipped")) show("all");
-      current.scrollIntoView({block: "center"});
+      current.scrollIntoView({block: "nearest"});
       current.focus({preventScroll: true});
     }
   });

@@ -168,11 +168,9 @@
   document.addEventListener("DOMContentLoaded", () => prepare(document));
   document.addEventListener("htmx:load", () => prepare(document));
   // What is polled does not replace what a person is working in.
+  const BUSY = "[data-keeps]:focus-within, [data-keeps] input[name=run]:checked, details.picker[open]";
   document.addEventListener("htmx:beforeRequest", (event) => {
-    const node = event.target;
-    if (node.hasAttribute("data-live") && node.querySelector("[data-keeps]")?.contains(document.activeElement)) {
-      event.preventDefault();
-    }
+    if (event.target.hasAttribute("data-live") && document.querySelector(BUSY)) event.preventDefault();
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     const words = event.target.dataset ? event.target.dataset.says : "";

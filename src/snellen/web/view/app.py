@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from snellen.web.view.flips import flips_page, standing
 from snellen.web.view.index import OUTCOMES, shortened
 from snellen.web.view.item import (
     OUTCOME_WORDS,
+    Asked,
     item_of,
     judge_words,
     pictures_of,
@@ -75,13 +77,29 @@ def view_app(library: Library, *, access: Access) -> Starlette:
     app.state.library = library
     found = templates()
     found.globals |= {"OUTCOME_WORDS": OUTCOME_WORDS, "OUTCOMES": OUTCOMES}
-    found.filters |= {"dimension": dimension_title, "amount": amount, "spent": spent}
+    found.filters |= {
+        "dimension": dimension_title,
+        "amount": amount,
+        "spent": spent,
+        "dollars": dollars,
+    }
     return app
 
 
 def amount(value: float | None) -> str:
     """A count with separators, a dash where there is none."""
     return "\u2013" if value is None else f"{value:,.0f}"
+
+
+def dollars(cost: float) -> str:
+    """A cost as people read it; a small one keeps two digits that say something.
+
+    >>> dollars(0.0), dollars(0.000123), dollars(1.5)
+    ('$0', '$0.00012', '$1.50')
+    """
+    if not cost:
+        return "$0"
+    return f"${cost:.2f}" if cost >= 0.1 else f"${Decimal(f'{cost:.2g}'):f}"
 
 
 def spent(seconds: float | None) -> str:
@@ -323,7 +341,7 @@ def item(request: Request) -> Response:
     wanted, hard = _asked(library, entry, address)
     item_id, repeat = address.first("id"), _repeat(address)
     with library.opened(entry, hard=hard) as connection:
-        unit = unit_of(connection, entry, item_id, repeat, hard=hard)
+        unit = unit_of(connection, entry, Asked(item_id, repeat, hard, library.settings))
         at = address.first("probe")
         item_id = unit.item.id
         current = next((p.n for p in unit.probes if shortened(p.id) == at), None)
@@ -424,7 +442,7 @@ def side(request: Request) -> Response:
     units = []
     for entry in entries:
         with library.opened(entry) as connection:
-            units.append(unit_of(connection, entry, item_id, repeat, hard=False))
+            units.append(unit_of(connection, entry, Asked(item_id, repeat)))
     by_id = [{probe.id: probe for probe in unit.probes} for unit in units]
     rows = []
     for probe in units[0].probes:

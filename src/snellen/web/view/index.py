@@ -24,7 +24,8 @@ from snellen.runs.folder import Run, load_run
 from snellen.runs.samples import Sample
 from snellen.runs.summary import summary_of
 
-VERSION = 1
+VERSION = 2
+"""Raised with every change of what an index holds: older ones are then built anew."""
 NAME = "view.sqlite"
 FILES = ("run.json", "items.jsonl", "replies.jsonl", "verdicts.jsonl", "calls.jsonl")
 SUMMARY = "summary.json"

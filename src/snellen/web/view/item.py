@@ -9,8 +9,20 @@ from dataclasses import dataclass
 
 import msgspec
 
+from snellen.engine.pacing import cost_usd
 from snellen.errors import ImageError, RunFolderError
-from snellen.records import IMAGE_MARK, LETTERS, Image, Item, Probe, ReplyRow, Verdict, abstention
+from snellen.records import (
+    IMAGE_MARK,
+    LETTERS,
+    Image,
+    Item,
+    ModelRecord,
+    Probe,
+    ReplyRow,
+    Verdict,
+    abstention,
+)
+from snellen.settings import Endpoint, Settings
 from snellen.web.view.index import LONGEST_NAME, OUTCOMES, Outcome, row_at, shortened
 from snellen.web.view.library import Entry, Library
 from snellen.web.view.lists import Address
@@ -20,6 +32,7 @@ LONGEST_JUDGEMENT = 4000
 """Characters of a judge's words on a page; the rest is a link away."""
 LONGEST_REPLY = 100_000
 MOST_PHRASES = 400
+NO_SETTINGS = Settings()
 _QUOTED = re.compile(r'"([^"\n]{3,200})"|\u201c([^\u201d\n]{3,200})\u201d|`([^`\n]{3,200})`')
 OUTCOME_WORDS: Mapping[str, str] = {
     "right": "right",
@@ -61,6 +74,7 @@ class ShownProbe:
     region: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    cost: float | None
     seconds: float | None
     n_right: int | None
     n_scored: int | None
@@ -85,6 +99,7 @@ class ShownReply:
     tokens: int
     prompt_tokens: int | None
     completion_tokens: int | None
+    cost: float | None
     seconds: float
     rest: int = 0
 
@@ -131,21 +146,46 @@ class Unit:
     probes: tuple[ShownProbe, ...]
     counts: Mapping[str, int]
 
+    @property
+    def shared_judgement(self) -> str:
+        """What the judge said, where one reply of the judge is about all probes."""
+        said = {probe.judge for probe in self.probes}
+        return said.pop() if len(self.probes) > 1 and len(said) == 1 else ""
 
-def unit_of(
-    connection: sqlite3.Connection, entry: Entry, item_id: str, repeat: int, *, hard: bool
-) -> Unit:
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a page asks for: an item and its repeat. `hard`: the difficulty is attached.
+
+    `settings` hold the prices of models by their names, which make costs of tokens.
+    """
+
+    item: str
+    repeat: int = 0
+    hard: bool = False
+    settings: Settings = NO_SETTINGS
+
+    def price_of(self, party: ModelRecord) -> Endpoint | None:
+        """What a model or judge costs, where the settings know its name."""
+        found = self.settings.models.get(party.name)
+        return None if found is None else Endpoint(
+            party.name, "", "", price_in_usd=found.price_in_usd,
+            price_cached_in_usd=found.price_cached_in_usd, price_out_usd=found.price_out_usd,
+        )  # fmt: skip
+
+
+def unit_of(connection: sqlite3.Connection, entry: Entry, asked: Asked) -> Unit:
     """A reply with its probes, read from the files of the run by its index.
 
     Raises:
         RunFolderError: the run has no such item, or its files are not those of the index.
     """
-    item = item_of(connection, entry, item_id)
-    item_id = item.id
+    item = item_of(connection, entry, asked.item)
+    item_id, repeat = item.id, asked.repeat
     try:
         verdicts: dict[str, Verdict] = {}
-        difficulty = "LEFT JOIN hard.difficulty d USING (item, probe)" if hard else ""
-        shown = "d.n_right, d.n_scored" if hard else "NULL AS n_right, NULL AS n_scored"
+        difficulty = "LEFT JOIN hard.difficulty d USING (item, probe)" if asked.hard else ""
+        shown = "d.n_right, d.n_scored" if asked.hard else "NULL AS n_right, NULL AS n_scored"
         rows = connection.execute(
             f"SELECT p.*, {shown} FROM probes p {difficulty} WHERE p.item = ? AND p.repeat = ? "
             "ORDER BY p.n",
@@ -162,14 +202,16 @@ def unit_of(
         reply = None if line is None else msgspec.json.decode(line, type=ReplyRow)
     except (msgspec.MsgspecError, OSError) as error:
         raise _changed(entry) from error
+    judge = asked.price_of(entry.shown.spec.judge)
+    model = asked.price_of(entry.shown.spec.model)
     by_id = {probe.id: probe for probe in item.probes}
     probes = tuple(
-        _shown_probe(by_id[row["probe"]], verdicts.get(row["probe"]), row)
+        _shown_probe(by_id[row["probe"]], verdicts.get(row["probe"]), row, judge)
         for row in rows
         if row["probe"] in by_id
     )
     counts: dict[str, int] = {name: sum(p.outcome == name for p in probes) for name in OUTCOMES}
-    said = None if reply is None else _shown_reply(reply, probes)
+    said = None if reply is None else _shown_reply(reply, probes, model)
     return Unit(entry, item, repeat, said, probes, counts)
 
 
@@ -220,7 +262,9 @@ def judge_words(connection: sqlite3.Connection, entry: Entry, n: int) -> str:
         raise _changed(entry) from error
 
 
-def _shown_probe(probe: Probe, verdict: Verdict | None, row: sqlite3.Row) -> ShownProbe:
+def _shown_probe(
+    probe: Probe, verdict: Verdict | None, row: sqlite3.Row, judge: Endpoint | None
+) -> ShownProbe:
     found = verdict or Verdict(row["item"], probe.id, None, None, "unscored", "not_run")
     said = _word(found.verdict)
     texts = [*probe.options, "cannot be told"] if probe.options else []
@@ -249,6 +293,7 @@ def _shown_probe(probe: Probe, verdict: Verdict | None, row: sqlite3.Row) -> Sho
         region=row["region"],
         prompt_tokens=found.usage.prompt,
         completion_tokens=found.usage.completion,
+        cost=None if judge is None else cost_usd(found.usage, judge),
         seconds=row["seconds"] or None,
         n_right=row["n_right"],
         n_scored=row["n_scored"],
@@ -266,7 +311,9 @@ def _without_marks(text: str, mark: str) -> str:
     return IMAGE_MARK.sub(mark, text).strip()
 
 
-def _shown_reply(reply: ReplyRow, probes: Sequence[ShownProbe]) -> ShownReply:
+def _shown_reply(
+    reply: ReplyRow, probes: Sequence[ShownProbe], model: Endpoint | None
+) -> ShownReply:
     text = (reply.reply or "")[:LONGEST_REPLY]
     return ShownReply(
         pieces=tuple(marked(text, probes)),
@@ -276,6 +323,7 @@ def _shown_reply(reply: ReplyRow, probes: Sequence[ShownProbe]) -> ShownReply:
         tokens=reply.tokens,
         prompt_tokens=reply.usage.prompt,
         completion_tokens=reply.usage.completion,
+        cost=None if model is None else cost_usd(reply.usage, model),
         seconds=reply.latency_s,
         rest=max(0, len(reply.reply or "") - LONGEST_REPLY),
     )

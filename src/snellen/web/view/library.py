@@ -20,6 +20,7 @@ from snellen.keys import digest
 from snellen.report.sections import Section, sections_of
 from snellen.runs.folder import Run, find_runs, read_spec
 from snellen.runs.spec import Summary
+from snellen.settings import Settings
 from snellen.web.view import index
 from snellen.web.view.work import Worker
 
@@ -95,6 +96,7 @@ class Library:
     cache: Path
     scratch: Path
     sources: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
     entries: dict[str, Entry] = field(default_factory=dict)
     looked_at: float = float("-inf")
     renewal_s: float = 1.0
