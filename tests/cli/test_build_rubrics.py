@@ -10,7 +10,9 @@ from click.testing import CliRunner, Result
 from tests.worlds.capprobe_world import some_pictures
 from tests.worlds.rubrics_world import construct
 
+from snellen.builders.rubrics.options import GoldenOptions
 from snellen.cli import cli
+from snellen.cli.build import request_of
 from snellen.errors import UsageError
 
 
@@ -59,3 +61,18 @@ def test_a_wrong_configuration_is_named(tmp_path: Path, text: str, said: str) ->
     error = result.exception
     assert error is not None
     assert said in f"{error} {getattr(error, 'hint', '')}"
+
+
+def test_unanimity_can_be_said_on_the_command(tmp_path: Path) -> None:
+    """It wins over the configuration, and a setting that keeps nothing is refused."""
+    file = tmp_path / "build.toml"
+    file.write_text("[golden]\nrounds = 1\nunanimity = 'first-round'\n", encoding="utf-8")
+    words = ("rubrics", str(tmp_path), "--config", str(file), "--out", str(tmp_path / "o"))
+    error = typed(*words, "--unanimity", "after-rewrite", "--dry-run").exception
+    assert isinstance(error, UsageError)
+    assert "keeps nothing" in error.message
+    options = {"config": None, "settings": None, "out": str(tmp_path / "o"), "seed": None,
+               "reviewed_only": False, "until": "", "only": "", "limit": None, "max_cost": None,
+               "concurrency": None, "max_unscored": 0.05, "unanimity": "first-round"}  # fmt: skip
+    request = request_of("rubrics", str(tmp_path), options)
+    assert request.config.options[GoldenOptions] == GoldenOptions(unanimity="first-round")

@@ -106,6 +106,10 @@ def _build_command(kind: str, help_: str) -> click.Command:
             return print_forecast(request, as_json=words["as_json"])
         return run_build(request, words)  # fmt: skip
 
+    if kind == "rubrics":
+        choices = click.Choice(("after-rewrite", "first-round"))
+        help_ = "Whether the first comparison may end the peer review; wins over [golden]."
+        click.option("--unanimity", type=choices, help=help_)(run)
     return run
 
 
@@ -139,6 +143,7 @@ def request_of(kind: str, source: str, words: dict[str, Any]) -> BuildRequest:
     from msgspec.structs import replace
 
     from snellen.builders.options import ReviewOptions
+    from snellen.builders.rubrics.options import GoldenOptions
     from snellen.construction.build import BuildRequest
     from snellen.construction.config import BuildConfig, load_config
     from snellen.construction.files import read_record
@@ -158,6 +163,12 @@ def request_of(kind: str, source: str, words: dict[str, Any]) -> BuildRequest:
     if words["reviewed_only"]:
         review = options.get(ReviewOptions, ReviewOptions())
         options[ReviewOptions] = replace(review, reviewed_only=True)
+    if words.get("unanimity"):
+        golden = options.get(GoldenOptions, GoldenOptions())
+        try:
+            options[GoldenOptions] = replace(golden, unanimity=words["unanimity"])
+        except ValueError as error:
+            raise UsageError(str(error), hint="see [golden] rounds in the configuration") from error
     seed = config.seed if words["seed"] is None else words["seed"]
     return BuildRequest(
         PIPELINES[kind],

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,38 +76,54 @@ def finish(line: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+class Counting:
+    """The scripted models behind one server, with how often each request was made."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, body: Body) -> str:
+        self.asked[digest_of(body["messages"]) + body["model"]] += 1
+        return answer(body)
+
+
+Whole = tuple[Counting, Path, Path, dict[str, list[str]], dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
+    """A build that nobody kills: its source and configuration, its rows, and its calls."""
+    folder = tmp_path_factory.mktemp("whole")
+    source = results(folder / "in", "seer", names=("cat.jpg", "app.png"))
+    spare = small_pictures(folder / "spare", "flower.jpg")
+    config, counting = folder / "build.toml", Counting()
+    with FakeServer(counting, Behaviour(models=tuple(MODELS), delay_s=0.02)) as server:
+        config.write_text(configuration(chat_url(server.url), spare), encoding="utf-8")
+        finish(command(source, folder / "out", config))
+        yield counting, source, config, rows_of(folder / "out"), dict(counting.asked)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_build_that_is_killed_goes_on(tmp_path: Path, stage: str) -> None:
+def test_a_build_that_is_killed_goes_on(whole: Whole, tmp_path: Path, stage: str) -> None:
     """`kill -9` in a stage, then the same command: the same rows as without, each call once.
 
     A call whose answer was on its way when the process died is the one that may be made again.
     """
-    source = results(tmp_path / "in", "seer", names=("cat.jpg", "app.png"))
-    spare = small_pictures(tmp_path / "spare", "flower.jpg")
-    config, out = tmp_path / "build.toml", tmp_path / "out"
-    asked: Counter[str] = Counter()
-
-    def counting(body: Body) -> str:
-        asked[digest_of(body["messages"]) + body["model"]] += 1
-        return answer(body)
-
-    with FakeServer(counting, Behaviour(models=tuple(MODELS), delay_s=0.02)) as server:
-        config.write_text(configuration(chat_url(server.url), spare), encoding="utf-8")
-        finish(command(source, tmp_path / "whole", config))
-        once = dict(asked)
-        asked.clear()
-        process = subprocess.Popen(
-            command(source, out, config), env=environment(), cwd=ROOT,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        while process.poll() is None and not is_in(out, stage):
-            time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        finish(command(source, out, config))
-    assert rows_of(out) == rows_of(tmp_path / "whole")
+    counting, source, config, rows, once = whole
+    counting.asked.clear()
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        command(source, out, config), env=environment(), cwd=ROOT,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while process.poll() is None and not is_in(out, stage):
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    finish(command(source, out, config))
+    assert rows_of(out) == rows
     assert all(row.adds_up for row in read_funnel(out))
     assert all(len(ids) == len(set(ids)) for ids in rows_of(out).values())
-    assert set(asked) == set(once)
-    assert sum(asked.values()) - sum(once.values()) <= IN_FLIGHT
+    assert set(counting.asked) == set(once)
+    assert sum(counting.asked.values()) - sum(once.values()) <= IN_FLIGHT

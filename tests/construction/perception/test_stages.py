@@ -41,6 +41,7 @@ from snellen.errors import DataError, UsageError
 from snellen.readers import check_benchmark, load_benchmark
 
 TWO = ("cat.jpg", "app.png")
+FOREIGN = Path(__file__).parents[2] / "data" / "foreign"
 
 
 def rows_of(out: Path, name: str) -> tuple[Any, ...]:
@@ -431,3 +432,44 @@ def test_reviewed_only_leaves_undecided_questions_out(tmp_path: Path) -> None:
     built = construct(source, out, config=config(review=ReviewOptions(reviewed_only=True)))
     assert built.funnel[-1].entered == 0
     assert not (out / "benchmark").exists()
+
+
+def test_failures_of_four_tools_are_collected_with_their_pictures(tmp_path: Path) -> None:
+    """Result files that the tools themselves wrote; the same log in two forms counts once."""
+    folders = tuple(str(FOREIGN / one) for one in ("evalscope", "vlmevalkit", "lmms_eval/pictures"))
+    collect = CollectOptions(pictures=folders)
+    built = construct(FOREIGN, tmp_path / "out", until="collect", config=config(collect=collect))
+    [row] = built.funnel
+    assert (row.entered, row.counts["wrong"], row.counts["right"]) == (6, 10, 6)
+    # A question without a picture fails too, and is none of ours.
+    assert row.reasons == {"no_picture": 2, "duplicate": 1}
+    failures = rows_of(tmp_path / "out", "collect")
+    assert {Path(one.file).parent.name for one in failures} == {"seer-1", "inspect"}
+    assert {one.source_bmk for one in failures} == {"general_vmcq", "colours", "colours-choice"}
+    assert sum(len(one.files) for one in failures) == len(failures) + 1
+    assert all(Path(file.path).read_bytes()[:4] == b"\x89PNG" for o in failures for file in o.files)
+    bare = construct(FOREIGN, tmp_path / "bare", until="collect")
+    assert bare.funnel[0].reasons["no_picture"] > 2
+
+
+@pytest.mark.slow
+def test_runs_of_ours_are_a_source(world: World, tmp_path: Path) -> None:
+    """Failures of a run on a built benchmark name the benchmark that their questions came from."""
+    _, out, _, _ = world
+    run = tmp_path / "run"
+    snellen.run(str(out / "benchmark"), model=lambda _: "octarine", judge=judge, out=run)
+    built = construct(run, tmp_path / "again", until="collect")
+    n = len(lines_of(out / "benchmark" / "questions.jsonl"))
+    assert built.funnel[0].counts == {"samples": n, "wrong": n}
+    failures = rows_of(tmp_path / "again", "collect")
+    assert {"frames", "out"} == {one.source_bmk for one in failures}
+
+
+def test_a_folder_that_was_moved_goes_on(tmp_path: Path) -> None:
+    """Pictures lie in the folder: nothing is asked again from another place."""
+    source = results(tmp_path / "in", "seer", names=TWO)
+    construct(source, tmp_path / "out", until="decompose")
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    counted = Counted(PLAYERS)
+    built = construct(source, tmp_path / "elsewhere", until="decompose", players=counted.players)
+    assert (built.exit_code, counted.calls) == (0, {})
