@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -37,8 +36,8 @@ class Endpoint:
     url: str
     model: str
     key: str = field(default="", repr=False)
-    params: Mapping[str, Any] = field(default_factory=dict)
-    soft_params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
+    soft_params: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = 600.0
     connect_timeout_s: float = 10.0
@@ -77,7 +76,7 @@ class ModelSettings:
     timeout_s: float = 600.0
     connect_timeout_s: float = 10.0
     headers: dict[str, str] = field(default_factory=dict)
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, object] = field(default_factory=dict)
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -145,7 +144,7 @@ def load_settings(path: str | Path | None = None) -> Settings:
     )
 
 
-def _model(name: str, entry: Any, where: str) -> ModelSettings:
+def _model(name: str, entry: object, where: str) -> ModelSettings:
     if not isinstance(entry, dict):
         raise SettingsError(f"{where} is no table", hint="write [models.NAME] and keys below it")
     valid = tuple(f.name for f in fields(ModelSettings))
@@ -187,7 +186,7 @@ def _model(name: str, entry: Any, where: str) -> ModelSettings:
     return model
 
 
-def _refuse_unknown(table: Mapping[str, Any], valid: tuple[str, ...], where: str) -> None:
+def _refuse_unknown(table: Mapping[str, object], valid: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in valid:
             close = difflib.get_close_matches(key, valid, 1, 0.4)
@@ -209,8 +208,8 @@ class EndpointOptions:
     key: str = field(default="", repr=False)
     key_env: str = ""
     concurrency: int | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
 
 
 def endpoint_of(options: EndpointOptions, settings: Settings) -> Endpoint:
@@ -268,7 +267,7 @@ def endpoint_of(options: EndpointOptions, settings: Settings) -> Endpoint:
     )
 
 
-def _params(options: EndpointOptions, table: ModelSettings) -> dict[str, Any]:
+def _params(options: EndpointOptions, table: ModelSettings) -> dict[str, object]:
     """The body fields; servers that know the newer name of the token limit refuse both."""
     chosen = {**table.params, **options.params}
     if "max_completion_tokens" in table.params and "max_tokens" in options.params:
@@ -286,7 +285,10 @@ def _key(variable: str) -> str:
     """
     if not variable:
         return ""
-    if not _VARIABLE.fullmatch(variable) or (variable not in os.environ and _is_key(variable)):
+    # A text that is no variable looks like a key when it is long, of mixed case and digits.
+    kinds = [any(map(kind, variable)) for kind in (str.isdigit, str.islower, str.isupper)]
+    is_key = len(variable) >= 16 and kinds[0] and sum(kinds) >= 2
+    if not _VARIABLE.fullmatch(variable) or (variable not in os.environ and is_key):
         raise SettingsError(
             "a key was given where the name of a variable is expected",
             hint="export MY_KEY=... in the shell that starts snellen, and give the name MY_KEY; "
@@ -302,17 +304,7 @@ def _key(variable: str) -> str:
     return key.strip()
 
 
-def _is_key(text: str) -> bool:
-    """Whether a text that is no variable looks like a key: long, of mixed case and digits."""
-    kinds = (str.isdigit, str.islower, str.isupper)
-    return (
-        len(text) >= 16
-        and sum(any(map(kind, text)) for kind in kinds) >= 2
-        and any(map(str.isdigit, text))
-    )
-
-
-def _secret_names(params: Mapping[str, Any]) -> Iterator[str]:
+def _secret_names(params: Mapping[str, object]) -> Iterator[str]:
     """The body fields, inner ones too, whose name says that they hold a secret."""
     for name, value in params.items():
         if _SECRET.fullmatch(name) and name not in _HARMLESS:

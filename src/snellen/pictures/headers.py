@@ -236,7 +236,12 @@ def _read_jpeg(source: Source) -> Header:
             continue
         end = place + 2 + int.from_bytes(head[2:4], "big")
         if marker in _FRAMES:
-            return _with_jpeg_frame(header, marker, head)
+            if len(head) < 10:
+                return replace(header, end=None)
+            bits, height, width, channels = struct.unpack(">BHHB", head[4:10])
+            common = marker in {0xC0, 0xC1, 0xC2}
+            plain = common and bits == 8 and channels == 3
+            return replace(header, width=width, height=height, plain=plain)
         if marker == 0xE1 and head[4:10] == b"Exif\0\0" and not exif_seen:
             header, exif_seen = _with_exif(header, source, (place + 10, end)), True
         elif marker == 0xE2 and head[4:8] == b"MPF\0":
@@ -250,15 +255,6 @@ def _read_jpeg(source: Source) -> Header:
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-def _with_jpeg_frame(header: Header, marker: int, head: bytes) -> Header:
-    if len(head) < 10:
-        return replace(header, end=None)
-    bits, height, width, channels = struct.unpack(">BHHB", head[4:10])
-    common = marker in {0xC0, 0xC1, 0xC2}
-    plain = common and bits == 8 and channels == 3
-    return replace(header, width=width, height=height, plain=plain)
-
-
 def _read_png(source: Source) -> Header:
     header, place = Header("png"), 8
     for _ in range(MOST_PARTS):
@@ -269,7 +265,11 @@ def _read_png(source: Source) -> Header:
         body = place + 8
         place = body + length + 4
         if name == b"IHDR":
-            header = _with_png_size(header, source.read(body, body + 10))
+            head = source.read(body, body + 10)
+            if len(head) == 10:
+                width, height, bits, colour = struct.unpack(">IIBB", head)
+                plain = (bits, colour) == (8, 2)
+                header = replace(header, width=width, height=height, plain=plain)
         elif name == b"tRNS":
             header = replace(header, plain=False)
         elif name == b"acTL":
@@ -281,13 +281,6 @@ def _read_png(source: Source) -> Header:
     return header
 
 
-def _with_png_size(header: Header, body: bytes) -> Header:
-    if len(body) < 10:
-        return header
-    width, height, bits, colour = struct.unpack(">IIBB", body)
-    return replace(header, width=width, height=height, plain=(bits, colour) == (8, 2))
-
-
 def _read_webp(source: Source) -> Header:
     end = 8 + int.from_bytes(source.read(4, 8), "little")
     whole = end <= source.size
@@ -296,32 +289,25 @@ def _read_webp(source: Source) -> Header:
         head = source.read(place, place + 18)
         if len(head) < 8 or place >= end:
             break
-        length = int.from_bytes(head[4:8], "little")
-        if head[:4] == b"EXIF":
+        name, length, body = head[:4], int.from_bytes(head[4:8], "little"), head[8:]
+        if name == b"EXIF":
             header = _with_exif(header, source, (place + 8, place + 8 + length))
-        else:
-            header = _with_webp_chunk(header, head[:4], head[8:])
+        elif name == b"VP8X" and len(body) >= 10:
+            plain, animated = header.plain and not body[0] & 0x12, bool(body[0] & 0x02)
+            width, height = (1 + int.from_bytes(body[i : i + 3], "little") for i in (4, 7))
+            header = replace(header, width=width, height=height, plain=plain, animated=animated)
+        elif header.width and name in {b"VP8 ", b"VP8L"}:
+            alpha = name == b"VP8L" and len(body) > 4 and bool(body[4] & 0x10)
+            header = replace(header, plain=header.plain and not alpha)
+        elif name == b"VP8 " and len(body) >= 10:
+            width, height = (n & 0x3FFF for n in struct.unpack("<HH", body[6:10]))
+            header = replace(header, width=width, height=height)
+        elif name == b"VP8L" and len(body) >= 5:
+            bits = int.from_bytes(body[1:5], "little")
+            width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+            plain = header.plain and not bits >> 28 & 1
+            header = replace(header, width=width, height=height, plain=plain)
         place += 8 + length + length % 2
-    return header
-
-
-def _with_webp_chunk(header: Header, name: bytes, body: bytes) -> Header:
-    if name == b"VP8X" and len(body) >= 10:
-        plain, animated = header.plain and not body[0] & 0x12, bool(body[0] & 0x02)
-        width, height = (1 + int.from_bytes(body[i : i + 3], "little") for i in (4, 7))
-        return replace(header, width=width, height=height, plain=plain, animated=animated)
-    if header.width and name in {b"VP8 ", b"VP8L"}:
-        alpha = name == b"VP8L" and len(body) > 4 and bool(body[4] & 0x10)
-        return replace(header, plain=header.plain and not alpha)
-    if name == b"VP8 " and len(body) >= 10:
-        width, height = (n & 0x3FFF for n in struct.unpack("<HH", body[6:10]))
-        return replace(header, width=width, height=height)
-    if name == b"VP8L" and len(body) >= 5:
-        bits = int.from_bytes(body[1:5], "little")
-        width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        return replace(
-            header, width=width, height=height, plain=header.plain and not bits >> 28 & 1
-        )
     return header
 
 
@@ -346,14 +332,11 @@ def _orientation(source: Source, place: tuple[int, int]) -> int | None:
     entries = source.read(table + 2, min(table + 2 + 12 * count, end))
     for i in range(0, len(entries) - 11, 12):
         if int.from_bytes(entries[i : i + 2], order) == ORIENTATION_TAG:
-            return _orientation_value(entries[i : i + 12], order)
+            entry = entries[i : i + 12]
+            width = {1: 1, 3: 2, 4: 4}.get(int.from_bytes(entry[2:4], order), 0)
+            value = int.from_bytes(entry[8 : 8 + width], order)
+            return value if 1 <= value <= 8 else 1
     return 1 if table + 2 <= end and len(entries) == 12 * count else None
-
-
-def _orientation_value(entry: bytes, order: Literal["little", "big"]) -> int:
-    width = {1: 1, 3: 2, 4: 4}.get(int.from_bytes(entry[2:4], order), 0)
-    value = int.from_bytes(entry[8 : 8 + width], order)
-    return value if 1 <= value <= 8 else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,30 +373,22 @@ class _Base64Part:
 
 
 def _header(stream: BinaryIO, image: Image) -> Header | None:
-    try:
-        return read_header(_source(stream, image))
-    except (binascii.Error, msgspec.DecodeError):
-        return None
-
-
-def _source(stream: BinaryIO, image: Image) -> Source:
     if image.end is None:
-        return _File(stream, stream.seek(0, 2))
+        return read_header(_File(stream, stream.seek(0, 2)))
     stream.seek(image.start)
     head = stream.read(min(1024, image.end - image.start))
-    if b"\\" in head:
-        return _unescaped(stream, image)
-    begin = image.start + 1
-    if head[1:6].lower() == b"data:":
-        begin = image.start + head.find(b",") + 1
-    stream.seek(image.end - 3)
-    return _Base64Part(stream, begin, image.end - 1, stream.read(2).count(b"="))
-
-
-def _unescaped(stream: BinaryIO, image: Image) -> Source:
-    """A text with escaped slashes has no fixed places, so it is decoded whole."""
-    stream.seek(image.start)
-    assert image.end is not None
-    text = msgspec.json.decode(stream.read(image.end - image.start), type=str)
-    payload = text.partition(",")[2] if text[:5].lower() == "data:" else text
-    return RawBytes(binascii.a2b_base64(payload))
+    try:
+        if b"\\" in head:
+            # A text with escaped slashes has no fixed places, so it is decoded whole.
+            stream.seek(image.start)
+            text = msgspec.json.decode(stream.read(image.end - image.start), type=str)
+            payload = text.partition(",")[2] if text[:5].lower() == "data:" else text
+            return read_header(RawBytes(binascii.a2b_base64(payload)))
+        begin = image.start + 1
+        if head[1:6].lower() == b"data:":
+            begin = image.start + head.find(b",") + 1
+        stream.seek(image.end - 3)
+        padding = stream.read(2).count(b"=")
+        return read_header(_Base64Part(stream, begin, image.end - 1, padding))
+    except (binascii.Error, msgspec.DecodeError):
+        return None

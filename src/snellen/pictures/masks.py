@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from snellen.errors import DataError
 _ZERO, _BITS, _MORE, _SIGN = 48, 5, 0x20, 0x10
 
 
-def mask_fault(mask: Any) -> str:
+def mask_fault(mask: object) -> str:
     """What is wrong with a mask; empty where nothing is, or where there is no mask.
 
     Source: COCO, the run-length format of its annotations.
@@ -41,7 +40,7 @@ def mask_fault(mask: Any) -> str:
     return ""
 
 
-def shape_fault(mask: Any, size: tuple[int, int]) -> str:
+def shape_fault(mask: object, size: tuple[int, int]) -> str:
     """Whether a mask cannot lie over a picture of (width, height); empty where it can.
 
     A mask may be smaller or larger than its picture, and its sides are then rounded.
@@ -51,7 +50,7 @@ def shape_fault(mask: Any, size: tuple[int, int]) -> str:
     >>> shape_fault({"size": [640, 480], "counts": [307200]}, (640, 480))
     'the mask is 640 high and 480 wide, and the picture 480 high and 640 wide'
     """
-    if mask is None or mask_fault(mask):
+    if not isinstance(mask, dict) or mask_fault(mask):
         return ""
     (height, width), (wide, high) = mask["size"], size
     # By how far rounding half a pixel in each side of the mask may change its proportions.
@@ -63,7 +62,7 @@ def shape_fault(mask: Any, size: tuple[int, int]) -> str:
     )
 
 
-def _are_counts(value: Any) -> TypeGuard[list[int]]:
+def _are_counts(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(one) is int and one >= 0 for one in value)
 
 
@@ -86,7 +85,7 @@ def _unpacked(text: str) -> list[int] | None:
     return None if shift else runs
 
 
-def encode_mask(mask: NDArray[np.bool_]) -> dict[str, Any]:
+def encode_mask(mask: NDArray[np.bool_]) -> dict[str, object]:
     """A mask of shape (height, width) as run lengths in the short form.
 
     >>> encode_mask(np.array([[0, 1], [0, 1]], bool))
@@ -96,32 +95,9 @@ def encode_mask(mask: NDArray[np.bool_]) -> dict[str, Any]:
     flat = np.concatenate(([False], mask.ravel(order="F"), [not mask[-1, -1]]))
     ends = np.flatnonzero(flat[1:] != flat[:-1])
     runs = np.diff(ends, prepend=0).tolist()
-    return {"size": [height, width], "counts": _packed(runs)}
-
-
-def decode_mask(mask: Mapping[str, Any]) -> NDArray[np.bool_]:
-    """The pixels of a mask, (height, width); its runs may be packed or not.
-
-    >>> decode_mask({"size": [2, 2], "counts": [2, 2]}).tolist()
-    [[False, True], [False, True]]
-
-    Raises:
-        DataError: the mask has a fault.
-    """
-    if fault := mask_fault(mask):
-        raise DataError(fault, field="mask")
-    height, width = mask["size"]
-    counts = mask["counts"]
-    runs = _unpacked(counts) if isinstance(counts, str) else counts
-    assert runs is not None
-    values = np.arange(len(runs)) % 2 == 1
-    return np.repeat(values, runs).reshape((height, width), order="F")
-
-
-def _packed(runs: list[int]) -> str:
-    """The short form of runs: those after the second as differences from two before."""
     chars = []
     for place, run in enumerate(runs):
+        # A run after the second is the difference from the one two before.
         value = run - runs[place - 2] if place > 2 else run
         while True:
             part = value & (_MORE - 1)
@@ -130,4 +106,24 @@ def _packed(runs: list[int]) -> str:
             chars.append(chr((part if is_last else part | _MORE) + _ZERO))
             if is_last:
                 break
-    return "".join(chars)
+    return {"size": [height, width], "counts": "".join(chars)}
+
+
+def decode_mask(mask: object) -> NDArray[np.bool_]:
+    """The pixels of a mask, (height, width); its runs may be packed or not.
+
+    >>> decode_mask({"size": [2, 2], "counts": [2, 2]}).tolist()
+    [[False, True], [False, True]]
+
+    Raises:
+        DataError: the mask has a fault.
+    """
+    if fault := mask_fault(mask) or ("" if mask else "there is no mask"):
+        raise DataError(fault, field="mask")
+    assert isinstance(mask, dict)
+    height, width = mask["size"]
+    counts = mask["counts"]
+    runs = _unpacked(counts) if isinstance(counts, str) else counts
+    assert runs is not None
+    values = np.arange(len(runs)) % 2 == 1
+    return np.repeat(values, runs).reshape((height, width), order="F")

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from snellen.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch
     from pyarrow.parquet import ParquetFile
 
 BATCH_ROWS = 8
@@ -49,7 +50,7 @@ def n_rows(path: Path) -> int:
         return int(table.metadata.num_rows)
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
+def rows(path: Path) -> Iterator[dict[str, object]]:
     """The rows of a file, in order, as Python values.
 
     Raises: DataError when the file cannot be read, MissingExtraError without pyarrow.
@@ -83,7 +84,7 @@ def picture(path: str | Path, row: int, digest: str) -> bytes:
     raise DataError("holds another picture", file=path.name, row=row, hint=hint)
 
 
-def cells_of(value: Any) -> list[Cell]:
+def cells_of(value: object) -> list[Cell]:
     """The pictures inside the value of a picture field: bytes, texts, structs, lists of these."""
     if isinstance(value, bytes):
         return [Cell(value, is_text=False)]
@@ -109,7 +110,7 @@ class _Window:
         self._kept: OrderedDict[int, list[Cell]] = OrderedDict()
         self._n_bytes = 0
         self._next = -1
-        self._batches: Iterator[Any] = iter(())
+        self._batches: Iterator[RecordBatch] = iter(())
         with _opened(path) as table:
             groups = [table.metadata.row_group(k).num_rows for k in range(table.num_row_groups)]
         self._ends = [sum(groups[: k + 1]) for k in range(len(groups))]
@@ -143,7 +144,7 @@ class _Window:
             self._n_bytes -= sum(len(cell.data) for cell in cells)
 
 
-def _batches(path: Path, group: int) -> Iterator[Any]:
+def _batches(path: Path, group: int) -> Iterator[RecordBatch]:
     """The picture columns of a row group and of those after it, some rows at a time."""
     with _opened(path) as table:
         columns = [name for name in PICTURE_FIELDS if name in table.schema_arrow.names]

@@ -150,7 +150,18 @@ def read(image: records.Image) -> bytes:
             raise ImageError(f"is larger than {MAX_SOURCE_BYTES:,} bytes", file=image.name)
         file.seek(image.start)
         data = file.read(end - image.start)
-    return data if image.end is None else _text_of_json(data, image.name)
+    if image.end is None:
+        return data
+    name, hint = image.name, "the data file has changed since it was loaded: start again"
+    if len(data) < 2 or data[:1] != b'"' or data[-1:] != b'"':
+        raise ImageError("no JSON string stands where the picture should be", file=name, hint=hint)
+    if b"\\" not in data:
+        return data[1:-1]
+    try:
+        text: str = json.loads(data)
+    except ValueError as error:
+        raise ImageError(f"the picture's JSON string is broken: {error}", file=name) from error
+    return text.encode(errors="surrogatepass")
 
 
 def prepare_fast(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> Picture | None:
@@ -173,7 +184,9 @@ def prepare_fast(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> P
     header = headers.read_header(source)
     if header is None or not _is_fit(header, source.size, rules):
         return None
-    return _picture(header, payload, _label_notes(header, label) + _fit_notes(header))
+    mime = f"image/{header.kind}"
+    labelled = (f"labelled {label}, is {mime}",) if label and label != mime else ()
+    return _picture(header, payload, (*labelled, *_fit_notes(header)))
 
 
 def prepare(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> Picture:
@@ -191,7 +204,21 @@ def prepare(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> Pictur
         clean = _is_strict_base64(_split_uri(data)[1])
         notes = () if clean else ("data URI rewritten",)
         data = _bytes_of_uri(data, image.name)
-    return _mend(data, image.name, rules, notes)
+    name = image.name
+    header, data, trimmed = _trim(_known_header(data, name), data)
+    pixels, done = _upright(header, data, name, rules)
+    if _is_fit(header, len(data), rules):
+        text = b2a_base64(data, newline=False)
+        return _picture(header, text, (*notes, *trimmed, *_fit_notes(header)))
+    with _decoding(name):
+        pixels, resized = _resize(pixels, rules)
+        kind, data, saved = _encode(pixels, rules, lossy=header.kind in {"jpeg", "avif"})
+    if len(data) > rules.max_bytes:
+        message = f"weighs {len(data):,} bytes when {saved}, more than {rules.max_bytes:,}"
+        hint = "shrink the file, or have it shrunk with a limit on its pixels (--max-pixels)"
+        raise ImageError(message, file=name, hint=hint)
+    text, sent = b2a_base64(data, newline=False), headers.Header(kind, *pixels.size)
+    return _picture(sent, text, (*notes, *trimmed, *done, *resized, saved))
 
 
 def open_upright(
@@ -246,19 +273,6 @@ def _decoding(name: str) -> Iterator[None]:
     except _BROKEN as error:
         what = str(error) or type(error).__name__
         raise ImageError(f"is broken or cut off: {what}", file=name) from error
-
-
-def _text_of_json(raw: bytes, name: str) -> bytes:
-    if len(raw) < 2 or raw[:1] != b'"' or raw[-1:] != b'"':
-        hint = "the data file has changed since it was loaded: start again"
-        raise ImageError("no JSON string stands where the picture should be", file=name, hint=hint)
-    if b"\\" not in raw:
-        return raw[1:-1]
-    try:
-        text: str = json.loads(raw)
-    except ValueError as error:
-        raise ImageError(f"the picture's JSON string is broken: {error}", file=name) from error
-    return text.encode(errors="surrogatepass")
 
 
 def _split_uri(text: bytes) -> tuple[str, bytes, bool]:
@@ -328,11 +342,6 @@ def _fit_notes(header: headers.Header) -> tuple[str, ...]:
     return ("EXIF unreadable: ignored",) if header.exif_broken else ()
 
 
-def _label_notes(header: headers.Header, label: str) -> tuple[str, ...]:
-    mime = f"image/{header.kind}"
-    return (f"labelled {label}, is {mime}",) if label and label != mime else ()
-
-
 def _picture(header: headers.Header, text: bytes, notes: tuple[str, ...]) -> Picture:
     return Picture(
         mime=f"image/{header.kind}",
@@ -374,13 +383,24 @@ _PLUGINS = {
 def _upright(
     header: headers.Header, data: bytes, name: str, rules: PictureRules
 ) -> tuple[Pixels, tuple[str, ...]]:
+    from importlib import import_module
+    from io import BytesIO
+
     _check_size((header.width, header.height), name, rules)
     with _decoding(name):
-        opened = _open(header.kind, data)
+        # Pillow's own `open` would try every format it has, among them some that start other
+        # programs, and would warn of large pictures through global state.
+        module, plugin = _PLUGINS[header.kind]
+        opened: ImageFile = getattr(import_module(f"PIL.{module}"), plugin)(BytesIO(data))
         _check_size(opened.size, name, rules)
-        frames = _frame_notes(header, opened)
+        animated = header.animated or getattr(opened, "is_animated", False)
         opened.load()
-        turn, exif = _orientation(header, opened)
+        turn, exif = header.orientation, _fit_notes(header)
+        if header.kind in {"tiff", "avif"}:  # TIFF is turned by loading it
+            try:
+                turn, exif = int(opened.getexif().get(headers.ORIENTATION_TAG, 1)), ()
+            except _BROKEN:
+                turn, exif = 1, ("EXIF unreadable: ignored",)
         pixels, colours = _to_rgb(opened, rules)
         if header.kind == "jpeg" and opened.mode == "CMYK" and not header.adobe:
             colours = ("CMYK without Adobe mark taken as inverted", *colours)
@@ -388,24 +408,9 @@ def _upright(
     pixels.info.clear()
     ends = header.end is not None or header.kind not in {"jpeg", "png"}
     whole = () if ends else ("end of the file missing, all pixels there",)
+    several = "pages" if header.kind == "tiff" else "frames"
+    frames = (f"first of several {several}",) if animated and header.kind != "jpeg" else ()
     return pixels, (*whole, *frames, *exif, *colours, *turned)
-
-
-def _mend(data: bytes, name: str, rules: PictureRules, notes: tuple[str, ...]) -> Picture:
-    header, data, trimmed = _trim(_known_header(data, name), data)
-    pixels, done = _upright(header, data, name, rules)
-    if _is_fit(header, len(data), rules):
-        text = b2a_base64(data, newline=False)
-        return _picture(header, text, (*notes, *trimmed, *_fit_notes(header)))
-    with _decoding(name):
-        pixels, resized = _resize(pixels, rules)
-        kind, data, saved = _encode(pixels, rules, lossy=header.kind in {"jpeg", "avif"})
-    if len(data) > rules.max_bytes:
-        message = f"weighs {len(data):,} bytes when {saved}, more than {rules.max_bytes:,}"
-        hint = "shrink the file, or have it shrunk with a limit on its pixels (--max-pixels)"
-        raise ImageError(message, file=name, hint=hint)
-    text, sent = b2a_base64(data, newline=False), headers.Header(kind, *pixels.size)
-    return _picture(sent, text, (*notes, *trimmed, *done, *resized, saved))
 
 
 def _check_size(size: tuple[int, int], name: str, rules: PictureRules) -> None:
@@ -417,37 +422,6 @@ def _check_size(size: tuple[int, int], name: str, rules: PictureRules) -> None:
         file=name,
         hint="shrink the file: one of this size could fill the memory",
     )
-
-
-def _open(kind: str, data: bytes) -> ImageFile:
-    """The picture's decoder, nothing decoded yet.
-
-    Pillow's own `open` would try every format it has, among them some that start other programs,
-    and would warn of large pictures through global state.
-    """
-    from importlib import import_module
-    from io import BytesIO
-
-    module, plugin = _PLUGINS[kind]
-    opened: ImageFile = getattr(import_module(f"PIL.{module}"), plugin)(BytesIO(data))
-    return opened
-
-
-def _frame_notes(header: headers.Header, opened: ImageFile) -> tuple[str, ...]:
-    if header.kind == "jpeg" or not (header.animated or getattr(opened, "is_animated", False)):
-        return ()
-    several = "pages" if header.kind == "tiff" else "frames"
-    return (f"first of several {several}",)
-
-
-def _orientation(header: headers.Header, opened: ImageFile) -> tuple[int, tuple[str, ...]]:
-    """The EXIF orientation that is still to be undone, after loading (TIFF is turned by then)."""
-    if header.kind not in {"tiff", "avif"}:
-        return header.orientation, _fit_notes(header)
-    try:
-        return int(opened.getexif().get(headers.ORIENTATION_TAG, 1)), ()
-    except _BROKEN:
-        return 1, ("EXIF unreadable: ignored",)
 
 
 def _turn(pixels: Pixels, orientation: int) -> tuple[Pixels, tuple[str, ...]]:
@@ -471,25 +445,22 @@ _COLOURS = {"1": "black and white", "L": "grey", "P": "palette"}
 
 
 def _to_rgb(opened: Pixels, rules: PictureRules) -> tuple[Pixels, tuple[str, ...]]:
+    from PIL import Image
+
     if opened.mode == "RGB" and not opened.has_transparency_data:
         return opened.copy(), ()
     if opened.mode.startswith(("I", "F")):
         return _deep_grey_to_rgb(opened)
     if opened.has_transparency_data:
-        return _lay_on_ground(opened.convert("RGBA"), rules.background)
+        pixels = opened.convert("RGBA")
+        alpha = pixels.getchannel("A")
+        if alpha.getextrema() == (255, 255):
+            return pixels.convert("RGB"), ("opaque alpha dropped",)
+        laid = Image.new("RGB", pixels.size, rules.background)
+        laid.paste(pixels.convert("RGB"), mask=alpha)
+        colour = "white" if rules.background == (255, 255, 255) else _hex(rules.background)
+        return laid, (f"alpha on {colour}",)
     return opened.convert("RGB"), (f"{_COLOURS.get(opened.mode, opened.mode)} to RGB",)
-
-
-def _lay_on_ground(pixels: Pixels, ground: tuple[int, int, int]) -> tuple[Pixels, tuple[str, ...]]:
-    from PIL import Image
-
-    alpha = pixels.getchannel("A")
-    if alpha.getextrema() == (255, 255):
-        return pixels.convert("RGB"), ("opaque alpha dropped",)
-    laid = Image.new("RGB", pixels.size, ground)
-    laid.paste(pixels.convert("RGB"), mask=alpha)
-    colour = "white" if ground == (255, 255, 255) else _hex(ground)
-    return laid, (f"alpha on {colour}",)
 
 
 def _deep_grey_to_rgb(opened: Pixels) -> tuple[Pixels, tuple[str, ...]]:

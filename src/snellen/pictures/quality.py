@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
@@ -39,18 +38,12 @@ def quality_of(picture: Pixels) -> Quality:
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
         grey = grey.resize(size, Image.Resampling.BOX)
     values = np.asarray(grey, dtype=np.float64)
-    return Quality(
-        width * height, round(_laplacian(values), 3), round(float(values.mean()) / 255, 4)
-    )
-
-
-def _laplacian(grey: NDArray[np.float64]) -> float:
-    """The variance of the Laplacian; 0 where a side has fewer than 3 pixels."""
-    if min(grey.shape) < 3:
-        return 0.0
-    inner = grey[1:-1, 1:-1]
-    around = grey[:-2, 1:-1] + grey[2:, 1:-1] + grey[1:-1, :-2] + grey[1:-1, 2:]
-    return float((around - 4 * inner).var())
+    sharpness = 0.0  # where a side has fewer than 3 pixels
+    if min(values.shape) >= 3:
+        inner = values[1:-1, 1:-1]
+        around = values[:-2, 1:-1] + values[2:, 1:-1] + values[1:-1, :-2] + values[1:-1, 2:]
+        sharpness = round(float((around - 4 * inner).var()), 3)
+    return Quality(width * height, sharpness, round(float(values.mean()) / 255, 4))
 
 
 def fingerprint(picture: Pixels) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -62,8 +63,25 @@ def read_reading(policy: RowPolicy) -> Iterator[Item]:
     An image without a question is a bad row: its caption would be paid for and never read.
     """
     pictures = _read_images(policy)
-    if policy.has("regions"):  # questions may do without
-        _read_regions(policy, pictures)
+    # Questions may do without regions.
+    rows = policy.records("regions", RegionRow, region_faults, advice=_region_advice)
+    for row, record in rows if policy.has("regions") else ():
+        policy.claim(row, "region_id", record.region_id)
+        _check_image_id(policy, row, record.image_id, pictures)
+        shown = pictures.get(str(record.image_id))
+        size = policy.size_of(shown.images[0]) if shown and shown.images else None
+        if size is not None and (fault := shape_fault(record.mask, size)):
+            policy.advise(row.error(fault, field="mask"))
+        if was_read(record.region_id) and (policy.fine or policy.collects):
+            region = Region(
+                region_id=str(record.region_id),
+                image_id=str(record.image_id),
+                bbox=tuple(record.bbox or ()),  # type: ignore[arg-type]
+                nature=record.nature,
+                mask=record.mask,
+                metadata=record.metadata,
+            )
+            policy.regions.setdefault(region.region_id, region)
     probes = _read_questions(policy, pictures)
     for name, picture in pictures.items():
         if not probes[name]:
@@ -115,37 +133,15 @@ def _region_advice(row: RegionRow) -> Iterator[Fault]:
         yield Fault("mask", fault)
 
 
-def _read_regions(policy: RowPolicy, pictures: Mapping[str, _Picture]) -> None:
-    for row, record in policy.records("regions", RegionRow, region_faults, advice=_region_advice):
-        policy.claim(row, "region_id", record.region_id)
-        _check_image_id(policy, row, record.image_id, pictures)
-        picture = pictures.get(str(record.image_id))
-        size = policy.size_of(picture.images[0]) if picture and picture.images else None
-        if size is not None and (fault := shape_fault(record.mask, size)):
-            policy.advise(row.error(fault, field="mask"))
-        if was_read(record.region_id) and (policy.fine or policy.collects):
-            region = Region(
-                region_id=str(record.region_id),
-                image_id=str(record.image_id),
-                bbox=tuple(record.bbox or ()),  # type: ignore[arg-type]
-                nature=record.nature,
-                mask=record.mask,
-                metadata=record.metadata,
-            )
-            policy.regions.setdefault(region.region_id, region)
-
-
-def _question_advice(row: QuestionRow) -> Iterator[Fault]:
-    yield from twin_faults(row)
-    yield from letter_faults(row)
-
-
 def _read_questions(
     policy: RowPolicy, pictures: Mapping[str, _Picture]
 ) -> Mapping[str, list[Probe]]:
     found: dict[str, list[Probe]] = defaultdict(list)
     for row, record in policy.records(
-        "questions", QuestionRow, question_faults, advice=_question_advice
+        "questions",
+        QuestionRow,
+        question_faults,
+        advice=lambda row: chain(twin_faults(row), letter_faults(row)),
     ):
         policy.claim(row, "question_id", record.question_id)
         if not was_read(record.image_id):

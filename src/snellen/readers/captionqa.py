@@ -71,7 +71,12 @@ def read_captionqa(policy: RowPolicy) -> Iterator[Item]:
         if not is_flat or name not in pictures:
             policy.claim(row, "id", record.id)
         if name not in pictures:
-            images, named_in = _pictures(policy, row, record)
+            is_single = was_read(record.images) and bytes(record.images) == b"null"
+            named_in = "image" if is_single else "images"
+            raw = record.image if is_single else record.images
+            if was_read(raw) and not picture_count(raw):
+                policy.note(row.error("expected one picture or more, found 0", field=named_in))
+            images = policy.find(row, raw, named_in)
             picture = _Picture(replace(row, data=b"", cells=()), record.id, images, named_in)
             if policy.fine:
                 pictures[name] = picture
@@ -106,19 +111,13 @@ def read_captionqa(policy: RowPolicy) -> Iterator[Item]:
             )
 
 
-def _pictures(policy: RowPolicy, row: Row, record: CaptionQARow) -> tuple[tuple[Image, ...], str]:
-    """The pictures of a row, and the field that names them."""
-    name = "image" if was_read(record.images) and bytes(record.images) == b"null" else "images"
-    raw = getattr(record, name)
-    if was_read(raw) and not picture_count(raw):
-        policy.note(row.error("expected one picture or more, found 0", field=name))
-    return policy.find(row, raw, name), name
-
-
 def _take_questions(
     policy: RowPolicy, row: Row, questions: Sequence[QuestionOfImage], picture: _Picture
 ) -> None:
-    """Adds the questions of a row to its image; a row with an empty choice is a bad one."""
+    """Adds the questions of a row to its image; a row with an empty choice is a bad one.
+
+    Source: CaptionQA, the official evaluation script: at least two choices, one of them the answer.
+    """
     for number, question in enumerate(questions, 1):
         choices = question.choices
         if not all(choice.strip() for choice in choices):
@@ -131,7 +130,12 @@ def _take_questions(
             return
         probe_id = f"{picture.original_id}/{picture.asked}"
         picture.asked += 1
-        if reason := _unusable(question):
+        answer, reason = (question.answer or "").strip(), ""
+        if len(choices) < 2:
+            reason = f"expected at least 2 choices, found {len(choices)}"
+        elif answer not in choices:
+            reason = f"the answer {question.answer!r} is none of the choices"
+        if reason:
             message = f"question {probe_id} is not used: {reason}"
             policy.leave_out(row.error(message, field="questions"))
             continue
@@ -140,23 +144,11 @@ def _take_questions(
             Probe(
                 id=probe_id,
                 question=question.question,
-                answer=ALPHABET[choices.index((question.answer or "").strip())],
+                answer=ALPHABET[choices.index(answer)],
                 options=tuple(choices),
                 groups={"category": labels[0] if labels else "?", "choices": str(len(choices))},
             )
         )
-
-
-def _unusable(question: QuestionOfImage) -> str:
-    """Why a question is left out, or an empty text.
-
-    Source: CaptionQA, the official evaluation script: at least two choices, one of them the answer.
-    """
-    if len(question.choices) < 2:
-        return f"expected at least 2 choices, found {len(question.choices)}"
-    if (question.answer or "").strip() not in question.choices:
-        return f"the answer {question.answer!r} is none of the choices"
-    return ""
 
 
 def is_yes_no(question: str, choices: Sequence[str]) -> bool:

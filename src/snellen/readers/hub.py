@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -49,27 +48,33 @@ def fetch(entry: Reader, options: LoadOptions) -> Fetched:
     if options.source == "modelscope":
         revision, stream = options.revision, _modelscope_rows
     else:
-        revision, stream = _hub_revision(entry, options, home=home), _hub_rows
+        revision, stream = options.revision, hub_rows
+        if not revision:
+            with _hub_installed():
+                from huggingface_hub import HfApi
+            try:
+                revision = str(HfApi().dataset_info(entry.repository).sha)
+            except _network_errors() as error:
+                # Without a network, the newest commit in the cache.
+                cached = sorted((home / "hub").glob("*"), key=lambda path: path.stat().st_mtime)
+                if not cached:
+                    raise _unreachable(entry.repository, error) from error
+                revision = cached[-1].name
     folder = home / options.source / (revision or "latest")
-    first = _first_rows(entry, options)
+    # CaptionQA's option orders depend on all rows, and so does a choice among the rows.
+    selective = options.subsets or options.sample is not None or options.limit_per_subset
+    needs_all = selective or entry.needs_all_rows or options.on_bad_row == "skip"
+    first = None if needs_all else options.limit
     whole = folder / f"{split}.jsonl"
     part = folder / f"{split}-first-{first}.jsonl"
     path = whole if first is None or whole.is_file() else part
     if not path.is_file():
-        rows = stream(entry, split, revision=revision)
+        rows = stream(entry.repository, split, revision=revision)
         write_rows(itertools.islice(rows, first), path, pictures=home / "pictures")
     return Fetched(path, home / "pictures", revision)
 
 
-def _first_rows(entry: Reader, options: LoadOptions) -> int | None:
-    """How many rows are enough, None for all. CaptionQA's option orders depend on all rows."""
-    selective = options.subsets or options.sample is not None or options.limit_per_subset
-    if selective or entry.needs_all_rows or options.on_bad_row == "skip":
-        return None
-    return options.limit
-
-
-def write_rows(rows: Iterable[Mapping[str, Any]], path: Path, *, pictures: Path) -> None:
+def write_rows(rows: Iterable[Mapping[str, object]], path: Path, *, pictures: Path) -> None:
     """Writes rows as JSON-lines, whole or not at all; picture bytes go to the pictures folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -79,9 +84,9 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path, *, pictures: Path)
     part.replace(path)
 
 
-def _plain(value: Any, folder: Path, *, pictures: Path) -> Any:
+def _plain(value: object, folder: Path, *, pictures: Path) -> object:
     if isinstance(value, bytes):
-        return Path(os.path.relpath(_spooled(value, pictures), folder)).as_posix()
+        return Path(os.path.relpath(keep(value, pictures), folder)).as_posix()
     if isinstance(value, Mapping):
         if isinstance(value.get("bytes"), bytes):
             return _plain(value["bytes"], folder, pictures=pictures)
@@ -91,44 +96,38 @@ def _plain(value: Any, folder: Path, *, pictures: Path) -> Any:
     return value
 
 
-def _spooled(data: bytes, spool: Path) -> str:
-    """The path of a file of the pictures folder that holds these bytes, written at most once."""
+def keep(data: bytes, folder: Path) -> Path:
+    """The file of a folder that holds a picture's bytes, named by their digest, written once."""
     kind = headers.kind_of(data[:32]) or "img"
-    path = spool / f"{hashlib.sha256(data).hexdigest()}.{kind}"
+    path = folder / f"{hashlib.sha256(data).hexdigest()}.{kind}"
     if not path.exists():
-        spool.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
         part.write_bytes(data)
         part.replace(path)
-    return str(path)
+    return path
 
 
-def _hub_revision(entry: Reader, options: LoadOptions, *, home: Path) -> str:
-    """The commit that will be fetched; without a network, the newest one in the cache."""
-    if options.revision:
-        return options.revision
-    with _hub_installed():
-        from huggingface_hub import HfApi
-    try:
-        return str(HfApi().dataset_info(entry.repository).sha)
-    except _network_errors() as error:
-        cached = sorted((home / "hub").glob("*"), key=lambda path: path.stat().st_mtime)
-        if cached:
-            return cached[-1].name
-        raise _unreachable(entry, error) from error
+def hub_rows(
+    repository: str, split: str = "", *, revision: str = ""
+) -> Iterator[Mapping[str, object]]:
+    """The rows of a public data set, streamed; without a split, those of the first.
 
+    Undecoded pictures come as {"bytes", "path"}: the very bytes of the publisher.
 
-def _hub_rows(entry: Reader, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
+    Raises: MissingExtraError without datasets, DataError when the data set cannot be reached.
+    """
     with _hub_installed():
         import datasets
     try:
         stream = datasets.load_dataset(
-            entry.repository, split=split, streaming=True, revision=revision
+            repository, split=split or None, streaming=True, revision=revision or None
         )
-        # Undecoded pictures come as {"bytes", "path"}: the very bytes of the publisher.
+        if isinstance(stream, dict):
+            stream = next(iter(stream.values()))
         yield from stream.decode(False)
     except (datasets.exceptions.DatasetsError, *_network_errors()) as error:
-        raise _unreachable(entry, error) from error
+        raise _unreachable(repository, error) from error
 
 
 @contextmanager
@@ -146,21 +145,23 @@ def _network_errors() -> tuple[type[Exception], ...]:
     return (OSError, ValueError, getattr(errors, "HTTPError", OSError))
 
 
-def _modelscope_rows(entry: Reader, split: str, *, revision: str) -> Iterator[Mapping[str, Any]]:
+def _modelscope_rows(
+    repository: str, split: str, *, revision: str
+) -> Iterator[Mapping[str, object]]:
     try:
         from modelscope.msdatasets import MsDataset
     except ImportError as error:
         raise MissingExtraError("modelscope", "modelscope") from error
     version = {"version": revision} if revision else {}
     try:
-        yield from MsDataset.load(entry.repository, split=split, use_streaming=True, **version)
+        yield from MsDataset.load(repository, split=split, use_streaming=True, **version)
     except (OSError, ValueError) as error:
-        raise _unreachable(entry, error) from error
+        raise _unreachable(repository, error) from error
 
 
-def _unreachable(entry: Reader, error: Exception) -> DataError:
+def _unreachable(repository: str, error: Exception) -> DataError:
     reason = str(error).strip().splitlines()
     return DataError(
-        f"the data set {entry.repository} cannot be fetched: {reason[0] if reason else error!r}",
+        f"the data set {repository} cannot be fetched: {reason[0] if reason else error!r}",
         hint="name a copy on this machine with --data PATH",
     )

@@ -106,7 +106,19 @@ def check_benchmark(
     path = Path(data or name)
     try:
         if path.is_file() and (_is_path(name) or reader_of(name) is None):
-            found = _Found(_looks_like(path), path)
+            row = next(read_rows(path))
+            try:
+                names = msgspec.json.decode(row.data, type=dict[str, msgspec.Raw]).keys()
+            except NOT_JSON as error:
+                raise broken(row) from error
+            like = [one for one in KNOWN.values() if not names.isdisjoint(one.fields)]
+            if not like:
+                fields = ", ".join(name for one in KNOWN.values() for name in one.fields)
+                raise row.error(
+                    "the row looks like none of the known data sets",
+                    hint=f"expected one of the fields {fields}",
+                )
+            found = _Found(like[0], path)
         else:
             found = _find(name, data, options)
         if found.path.is_dir():
@@ -232,23 +244,6 @@ def _item_fault(item: Item, benchmark: Benchmark | Reader, seen: set[str]) -> st
         if benchmark.protocol == "rubric" and probe.kind not in {"must_right", "easy_wrong"}:
             return f"the rubric {probe.id!r} needs the kind `must_right` or `easy_wrong`"
     return ""
-
-
-def _looks_like(path: Path) -> Reader:
-    """The known data set that a file of rows looks like."""
-    row = next(read_rows(path))
-    try:
-        fields = msgspec.json.decode(row.data, type=dict[str, msgspec.Raw])
-    except NOT_JSON as error:
-        raise broken(row) from error
-    for reader in KNOWN.values():
-        if not fields.keys().isdisjoint(reader.fields):
-            return reader
-    names = [name for reader in KNOWN.values() for name in reader.fields]
-    raise row.error(
-        "the row looks like none of the known data sets",
-        hint=f"expected one of the fields {', '.join(names)}",
-    )
 
 
 def _card_faults(path: Path) -> Iterator[DataError]:

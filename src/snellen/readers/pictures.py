@@ -65,7 +65,11 @@ class PictureFinder:
         if head == b'"':
             if embeds_picture(raw):
                 return self._embedded(place, raw, after=after)
-            return self._file(place, _path_text(place, raw)), after
+            try:
+                name = _text_decoder.decode(raw)
+            except msgspec.DecodeError as error:
+                raise place.error("the path is not UTF-8") from error
+            return self._file(place, name), after
         if head == b"{":
             return self._struct(place, raw, after=after)
         # Only rows of Parquet files have cells.
@@ -91,7 +95,13 @@ class PictureFinder:
         row = place.row
         assert row.start is not None, "texts of pictures in Parquet are cells"
         size = memoryview(raw).nbytes
-        at = _locate(row.data, raw, after=after)
+        # A short head is looked for first: finding a long needle costs its length twice. An earlier
+        # place with the same bytes is as good, since it holds the same picture.
+        text = bytes(raw)
+        head = text[:64]
+        at = row.data.find(head, after)
+        while at >= 0 and not row.data.startswith(text, at):
+            at = row.data.find(head, at + 1)
         start = row.start + at
         image = Image(
             place.name, hashlib.sha256(raw).hexdigest(), str(row.file), start, start + size
@@ -103,7 +113,8 @@ class PictureFinder:
         digest = self._files.get(path)
         if digest is None:
             try:
-                digest = _digest_of_file(path)
+                with open_regular(path) as stream:
+                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
             except OSError as error:
                 raise place.error(_unreadable(name, error)) from error
             self._files[path] = digest
@@ -179,27 +190,6 @@ class _Place(msgspec.Struct, frozen=True):
         return self.row.error(message, field=self.field, hint=hint)
 
 
-def _path_text(place: _Place, raw: msgspec.Raw) -> str:
-    try:
-        return _text_decoder.decode(raw)
-    except msgspec.DecodeError as error:
-        raise place.error("the path is not UTF-8") from error
-
-
-def _locate(data: bytes, raw: msgspec.Raw, *, after: int) -> int:
-    """The offset of a JSON string in its row.
-
-    The search compares a short head first, since finding a long needle costs its length twice. An
-    earlier place with the same bytes is as good: it holds the same picture.
-    """
-    text = bytes(raw)
-    head = text[:64]
-    at = data.find(head, after)
-    while at >= 0 and not data.startswith(text, at):
-        at = data.find(head, at + 1)
-    return at
-
-
 def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
@@ -215,8 +205,3 @@ def _short(name: str) -> str:
 def _unreadable(name: str, error: OSError | ValueError) -> str:
     why = getattr(error, "strerror", None) or error
     return f"the picture {_short(name)} cannot be read: {why}"
-
-
-def _digest_of_file(path: Path) -> str:
-    with open_regular(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

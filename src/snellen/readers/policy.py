@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from io import BytesIO
 from itertools import chain
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -164,7 +164,7 @@ class RowPolicy:
         """Whether all rows of a kind were read, so that no other id of theirs exists."""
         return not self.collects or schema not in self._lost
 
-    def claim(self, row: Row, field: str, value: Any) -> None:
+    def claim(self, row: Row, field: str, value: str | int) -> None:
         """Takes an id for a row, and notes when another row has it."""
         if not was_read(value):
             return
@@ -259,8 +259,18 @@ class RowPolicy:
         if self.wants((*labels, *categories)):
             capability = labels[0] if labels else "?"
             self._admitted[capability] += 1
-            kept = replace(item, probes=self.wanted_probes(item.probes, labels))
-            self._items.append((capability, _with_digest(kept)))
+            probes = self.wanted_probes(item.probes, labels)
+            # All that would change a score.
+            content = [
+                [image.digest for image in item.images],
+                [
+                    [one.id, one.kind, one.question, one.options, one.answer, one.groups]
+                    for one in probes
+                ],
+                [item.text, item.hint, item.groups, item.extra.get("permutations")],
+            ]
+            kept = replace(item, probes=probes, digest=keys.digest_of(content))
+            self._items.append((capability, kept))
 
     def items(self) -> tuple[Item, ...]:
         """The items of the load. Raises: UsageError for a subset that no row belongs to."""
@@ -305,7 +315,7 @@ class RowPolicy:
 
     def _value(
         self, row: Row, field: msgspec.structs.FieldInfo, raws: Mapping[str, Raw], schema: type[S]
-    ) -> Any:
+    ) -> object:
         raw = raws.get(field.name)
         if raw is None and not field.required:
             return field.default
@@ -355,7 +365,7 @@ def _twice(row: Row) -> list[str]:
     """The keys that an object of a row has twice, which JSON readers silently overwrite."""
     found: list[str] = []
 
-    def pairs(entries: list[tuple[str, Any]]) -> None:
+    def pairs(entries: list[tuple[str, object]]) -> None:
         counts = Counter(key for key, _ in entries)
         found.extend(key for key, count in counts.items() if count > 1)
 
@@ -364,19 +374,6 @@ def _twice(row: Row) -> list[str]:
     except (ValueError, RecursionError):
         return []
     return found
-
-
-def _with_digest(item: Item) -> Item:
-    """The item with the digest of all that would change a score."""
-    content = [
-        [image.digest for image in item.images],
-        [
-            [one.id, one.kind, one.question, one.options, one.answer, one.groups]
-            for one in item.probes
-        ],
-        [item.text, item.hint, item.groups, item.extra.get("permutations")],
-    ]
-    return replace(item, digest=keys.digest_of(content))
 
 
 def _stratified(items: list[tuple[str, Item]], size: int, *, seed: int) -> list[tuple[str, Item]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from snellen.errors import DataError
-from snellen.readers.rows import BOM, NOT_JSON, Row, broken, decode_row, read_rows
+from snellen.readers.rows import BOM, NOT_JSON, Row, broken, decode_row, is_json, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,24 @@ def read_replies(path: str | Path) -> ReplyFile:
     if not path.is_file():
         what = "is a folder, expected a file" if path.is_dir() else "the file does not exist"
         raise DataError(what, file=path)
-    head = _first_value(path)
-    if head is not None and not _is_reply_row(head):
-        found = _from_object(path)
+    pairs = _first_object(path)
+    # A file with one object may be one row, which has no other ids than `id`.
+    if pairs is not None and not {"id", "reply"} <= dict(pairs).keys():
+        replies: dict[str, str] = {}
+        notices: list[str] = []
+        seen: set[str] = set()
+        for key, text in pairs:
+            if key in seen:
+                raise DataError(f"the id {key!r} stands twice", file=path)
+            seen.add(key)
+            if text is None:
+                notices.append(f"{path.name}: the reply of {key!r} is null; it was left out")
+            elif isinstance(text, str):
+                replies[key] = text
+            else:
+                kind = "an object" if text is _INNER else type(text).__name__
+                raise DataError(f"expected text, found {kind}", file=path, field=key)
+        found = ReplyFile(replies, tuple(notices))
     else:
         found = _from_lines(path)
     if not found.replies:
@@ -62,56 +76,32 @@ def read_replies(path: str | Path) -> ReplyFile:
     return found
 
 
-def _first_value(path: Path) -> dict[str, Any] | None:
-    """The whole file as one JSON object, None when it is not one."""
+_INNER = object()
+
+
+def _first_object(path: Path) -> list[tuple[str, object]] | None:
+    """The pairs of a file that is one JSON object, doubles included; None when it is not one.
+
+    Objects inside are `_INNER`.
+    """
     data = path.read_bytes().removeprefix(BOM).strip()
     if not data:
         raise DataError("the file is empty", file=path, hint="expected JSON {id: text}")
     if not data.startswith(b"{"):
         return None
+    levels: list[list[tuple[str, object]]] = []
+
+    def pairs(entries: list[tuple[str, object]]) -> object:
+        levels.append(entries)
+        return _INNER
+
     try:
-        return msgspec.json.decode(data, type=dict[str, Any])
+        msgspec.json.decode(data, type=dict[str, object])
+        json.loads(data, object_pairs_hook=pairs)
     except NOT_JSON:
         if path.suffix == ".json" and b"\n{" not in data:
             raise broken(Row(path, 1, data)) from None
         return None
-
-
-def _is_reply_row(value: dict[str, Any]) -> bool:
-    """Whether a file with one object is one row; such a file has no other ids than `id`."""
-    return "id" in value and "reply" in value
-
-
-def _from_object(path: Path) -> ReplyFile:
-    replies: dict[str, str] = {}
-    notices: list[str] = []
-    seen: set[str] = set()
-    for key, text in _outermost_pairs(path):
-        if key in seen:
-            raise DataError(f"the id {key!r} stands twice", file=path)
-        seen.add(key)
-        if text is None:
-            notices.append(f"{path.name}: the reply of {key!r} is null; it was left out")
-        elif isinstance(text, str):
-            replies[key] = text
-        else:
-            kind = "an object" if text is _INNER else type(text).__name__
-            raise DataError(f"expected text, found {kind}", file=path, field=key)
-    return ReplyFile(replies, tuple(notices))
-
-
-_INNER = object()
-
-
-def _outermost_pairs(path: Path) -> list[tuple[str, Any]]:
-    """The pairs of the file's object, doubles included; objects inside are `_INNER`."""
-    levels: list[list[tuple[str, Any]]] = []
-
-    def pairs(entries: list[tuple[str, Any]]) -> object:
-        levels.append(entries)
-        return _INNER
-
-    json.loads(path.read_bytes().removeprefix(BOM), object_pairs_hook=pairs)
     # The outermost object is finished last.
     return levels[-1]
 
@@ -121,7 +111,7 @@ def _from_lines(path: Path) -> ReplyFile:
     rows: dict[str, int] = {}
     notices: list[str] = []
     for row in read_rows(path):
-        if not row.ended and _is_torn(row):
+        if not row.ended and not is_json(row):
             notices.append(f"{broken(row).message}; it was dropped")
             break
         record = decode_row(row, _decoder)
@@ -134,12 +124,3 @@ def _from_lines(path: Path) -> ReplyFile:
         else:
             replies[name] = record.reply
     return ReplyFile(replies, tuple(notices))
-
-
-def _is_torn(row: Row) -> bool:
-    """Whether a row without its line end is no JSON, as after a process that was killed."""
-    try:
-        msgspec.json.decode(row.data)
-    except NOT_JSON:
-        return True
-    return False

@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, get_type_hints
+from typing import BinaryIO, TypeVar, cast, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from snellen.errors import DataError
 from snellen.files import is_inside
 from snellen.pictures import headers, parquet
 
-T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -93,10 +94,7 @@ def read_rows(path: Path) -> Iterator[Row]:
     with path.open("rb") as stream:
         if stream.read(2) in UTF_16:
             raise DataError("is UTF-16, expected UTF-8", file=path, hint="save it as UTF-8")
-    return _some(path, readers[path.suffix](path))
-
-
-def _some(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    rows = readers[path.suffix](path)
     first = next(rows, None)
     if first is None:
         raise DataError("the file has no rows", file=path)
@@ -129,7 +127,18 @@ def _read_json(path: Path) -> Iterator[Row]:
             yield from _lines_from(path, stream)
             return
         begin = text.find(b"[")
-        yield from _elements(path, memoryview(text)[begin:], begin=begin)
+        array = memoryview(text)[begin:]
+        try:
+            found = msgspec.json.decode(array, type=list[msgspec.Raw])
+        except NOT_JSON as error:
+            raise DataError(_malformed(bytes(array)), file=path) from error
+        # An element begins where the one before ends, behind white space and a comma.
+        at = 1
+        for number, raw in enumerate(found, 1):
+            while array[at] in _BETWEEN:
+                at += 1
+            yield Row(path, number, bytes(raw), begin + at)
+            at += memoryview(raw).nbytes
 
 
 def _refuse_object(path: Path, text: mmap.mmap) -> None:
@@ -147,26 +156,6 @@ def _refuse_object(path: Path, text: mmap.mmap) -> None:
         file=path,
         hint="if the rows stand below a key of it, save that list alone",
     )
-
-
-def _elements(path: Path, array: memoryview, *, begin: int) -> Iterator[Row]:
-    try:
-        found = msgspec.json.decode(array, type=list[msgspec.Raw])
-    except NOT_JSON as error:
-        raise DataError(_malformed(bytes(array)), file=path) from error
-    for number, (raw, start) in enumerate(zip(found, _offsets(array, found), strict=True), 1):
-        yield Row(path, number, bytes(raw), begin + start)
-
-
-def _offsets(array: memoryview, found: list[msgspec.Raw]) -> list[int]:
-    """Where each element begins, from the lengths and the white space and commas between."""
-    starts, at = [], 1
-    for raw in found:
-        while array[at] in _BETWEEN:
-            at += 1
-        starts.append(at)
-        at += memoryview(raw).nbytes
-    return starts
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
@@ -188,7 +177,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         raise
 
 
-def _numbered(value: Any, cells: list[parquet.Cell]) -> Any:
+def _numbered(value: object, cells: list[parquet.Cell]) -> object:
     """The value of a picture field with a number, from 0 on, in place of each picture.
 
     A path stays, and so does a number of the file's own: it names no picture.
@@ -220,7 +209,7 @@ def embeds_picture(text: bytes | msgspec.Raw) -> bool:
     return view.nbytes > 64 and b"." not in head and head.startswith(_BASE64_HEADS)
 
 
-def _readable(value: Any) -> Any:
+def _readable(value: object) -> object:
     """A value without bytes, which JSON does not know: they are text that was not marked as such.
 
     Other bytes become an object, which no field of ours takes.
@@ -237,7 +226,7 @@ def _readable(value: Any) -> Any:
         return {"n_bytes": len(value)}
 
 
-def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
+def decode_row(row: Row, decoder: msgspec.json.Decoder[S]) -> S:
     """The row as the decoder's type.
 
     Raises: DataError that names the row, the field, what was found and what was expected.
@@ -245,17 +234,18 @@ def decode_row(row: Row, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(row.data)
     except msgspec.ValidationError as error:
-        if not _is_json(row):
+        if not is_json(row):
             raise broken(row) from error
         field, message = in_words(str(error))
-        hint = field_hint(row, field, schema=decoder.type, is_missing="missing" in message)
+        schema = cast("type[Struct]", decoder.type)
+        hint = field_hint(row, field, schema=schema, is_missing="missing" in message)
         raise row.error(message, field=field, hint=hint or array_hint(row)) from error
     except NOT_JSON as error:
         raise broken(row) from error
 
 
-def _is_json(row: Row) -> bool:
-    """Whether a row of the wrong shape is JSON at all, which is only found out at its end."""
+def is_json(row: Row) -> bool:
+    """Whether a row is JSON at all, which is only found out at its end."""
     try:
         msgspec.json.decode(row.data)
     except NOT_JSON:
@@ -301,8 +291,11 @@ def _is_cut(data: bytes) -> bool:
 
 
 def _malformed(data: bytes) -> str:
+    def refuse(name: str) -> None:
+        raise _ConstantError(name)
+
     try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        found = json.loads(data.decode("utf-8"), parse_constant=refuse)
     except UnicodeDecodeError as error:
         return f"{NOT_UTF8}: byte 0x{data[error.start]:02x} at column {error.start + 1}"
     except json.JSONDecodeError as error:
@@ -313,26 +306,18 @@ def _malformed(data: bytes) -> str:
         return "holds a whole number of thousands of digits"
     except RecursionError:
         return "is not a row: nested too deeply"
-    return _half_character(found) or "is not valid JSON"
-
-
-def _half_character(row: object) -> str:
-    """Which field holds half a surrogate pair, as texts do that were cut by code units."""
-    for key, value in row.items() if isinstance(row, dict) else [("", row)]:
+    # A text that was cut by code units may end in half a surrogate pair.
+    for key, value in found.items() if isinstance(found, dict) else [("", found)]:
         try:
             json.dumps([key, value], ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = f"\\u{ord(error.object[error.start]):04x}"
             return f"`{key}` holds {half}, half a character: the text was cut in the middle of it"
-    return ""
+    return "is not valid JSON"
 
 
 class _ConstantError(ValueError):
     """NaN or Infinity, which JSON does not have."""
-
-
-def _refuse_constant(name: str) -> None:
-    raise _ConstantError(name)
 
 
 def in_words(message: str) -> tuple[str, str]:
@@ -351,12 +336,13 @@ def in_words(message: str) -> tuple[str, str]:
     return "", message
 
 
-def field_hint(row: Row, field: str, *, schema: Any, is_missing: bool) -> str:
+def field_hint(row: Row, field: str, *, schema: type[Struct], is_missing: bool) -> str:
     """What a field of a schema is; for a missing one, rather the key that is a slip of the pen."""
     from difflib import get_close_matches
 
-    what = _description(schema, field)
-    told = f"`{field}` is {what}" if what else ""
+    hint = get_type_hints(schema, include_extras=True).get(field)
+    metas = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
+    told = f"`{field}` is {metas[0].description}" if metas and metas[0].description else ""
     if not is_missing:
         return told
     valid = {one.name for one in msgspec.structs.fields(schema)}
@@ -365,13 +351,6 @@ def field_hint(row: Row, field: str, *, schema: Any, is_missing: bool) -> str:
     if near:
         return f"did you mean it by `{near[0]}`?"
     return told or f"the row has: {', '.join(keys)}"
-
-
-def _description(schema: Any, field: str) -> str:
-    """What the type of a field says that it is; empty where it says nothing."""
-    hint = get_type_hints(schema, include_extras=True).get(field)
-    metas = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
-    return metas[0].description or "" if metas else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +443,19 @@ def find_files(folder: Path, stem: str) -> tuple[Path, ...]:
     if len(found) > 1:
         names = " and ".join(path.name for path in found)
         raise DataError(f"holds both {names}", file=folder, hint="keep one of them")
-    found = found or _shards(folder, stem)
+    found = found or sorted(folder.glob(f"{stem}-*-of-*.parquet"))
+    for path in found:
+        # A missing shard would be missing rows.
+        match = _SHARD.search(path.name)
+        for number in range(int(match[2]) if match else 0):
+            assert match is not None
+            part = f"{stem}-{number:0{len(match[1])}}-of-{match[2]}.parquet"
+            if folder / part not in found:
+                raise DataError(
+                    f"lacks {part}, a part of the file like {path.name}",
+                    file=folder,
+                    hint="fetch it, or name one part alone with --data",
+                )
     if not found:
         others = sorted(path.name for path in folder.glob(f"{stem}.*"))
         there = f", and there is {others[0]}" if others else ""
@@ -474,21 +465,3 @@ def find_files(folder: Path, stem: str) -> tuple[Path, ...]:
             hint=f"expected {stem}.jsonl or {stem}.parquet{there}",
         )
     return tuple(found)
-
-
-def _shards(folder: Path, stem: str) -> list[Path]:
-    """The shards of a file. Raises: DataError when one is missing: its rows would be as well."""
-    found = sorted(folder.glob(f"{stem}-*-of-*.parquet"))
-    names = {path.name for path in found}
-    for path in found:
-        match = _SHARD.search(path.name)
-        for number in range(int(match[2]) if match else 0):
-            assert match is not None
-            part = f"{number:0{len(match[1])}}-of-{match[2]}.parquet"
-            if f"{stem}-{part}" not in names:
-                raise DataError(
-                    f"lacks {stem}-{part}, a part of the file like {path.name}",
-                    file=folder,
-                    hint="fetch it, or name one part alone with --data",
-                )
-    return found

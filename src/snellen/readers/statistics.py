@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -94,6 +94,15 @@ def info(benchmark: Benchmark) -> BenchmarkInfo:
     answers = [line for line in lines if line.answer is not None]
     probes_of = Counter(p.groups.get("region_id", "") for item in items for p in item.probes)
     regions_of = Counter(region.image_id for region in benchmark.regions)
+    probes = [probe for item in items for probe in item.probes]
+    kinds = dict.fromkeys(probe.kind for probe in probes if probe.kind)
+    by_item = [Counter(probe.kind for probe in item.probes) for item in items]
+    kinds_of = (("kind", probe.kind) for probe in probes if probe.kind)
+    # Every region has a name of its own, so that counting them tells nothing.
+    labels_of = (pair for one in probes for pair in one.groups.items() if pair[0] != "region_id")
+    by_label: dict[str, list[Item]] = defaultdict(list)
+    for item in items if protocol.pictures_by_label else ():
+        by_label[first_label(item)].append(item)
     return BenchmarkInfo(
         name=benchmark.name,
         protocol=benchmark.protocol,
@@ -110,7 +119,9 @@ def info(benchmark: Benchmark) -> BenchmarkInfo:
         hints=sum(bool(item.hint.strip()) for item in items),
         multi_image_items=sum(len(item.images) > 1 for item in items),
         probes_per_item=spread(len(item.probes) for item in items),
-        probes_per_item_by_kind=_probes_by_kind(items),
+        probes_per_item_by_kind=_spread_by(
+            (kind, counts[kind]) for kind in kinds for counts in by_item
+        ),
         probes_per_region=spread(probes_of[region.region_id] for region in benchmark.regions),
         regions_per_item=spread(regions_of[item.id] for item in items if benchmark.regions),
         prompt_chars=spread(line.prompt for line in lines),
@@ -118,10 +129,15 @@ def info(benchmark: Benchmark) -> BenchmarkInfo:
         answer_chars=spread(line.answer or 0 for line in answers),
         answer_chars_by=_spread_by((line.label, line.answer or 0) for line in answers),
         reference_words=spread(len(item.reference.split()) for item in items if item.reference),
-        groups=_count_groups(items),
-        probe_groups=_count_probe_groups(items),
+        groups=_counted(
+            (dimension, label)
+            for item in items
+            for dimension, labels in item.groups.items()
+            for label in set(labels)
+        ),
+        probe_groups=_counted((*kinds_of, *labels_of)),
         pictures=picture_info(items),
-        pictures_by=_pictures_by_label(items) if protocol.pictures_by_label else {},
+        pictures_by={label: picture_info(some) for label, some in by_label.items()},
         skipped=len(benchmark.skipped),
     )
 
@@ -158,40 +174,12 @@ def _spread_by(pairs: Iterable[tuple[str, int]]) -> dict[str, Spread]:
     return {label: one for label, one in found.items() if one is not None}
 
 
-def _probes_by_kind(items: Sequence[Item]) -> dict[str, Spread]:
-    """How many probes of each kind an item has, such as Must-Right statements."""
-    kinds = dict.fromkeys(probe.kind for item in items for probe in item.probes if probe.kind)
-    by_item = [Counter(probe.kind for probe in item.probes) for item in items]
-    found = {kind: spread(counts[kind] for counts in by_item) for kind in kinds}
-    return {kind: one for kind, one in found.items() if one is not None}
-
-
-def _count_groups(items: Iterable[Item]) -> dict[str, dict[str, int]]:
+def _counted(labels: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    """How often each label occurs, by dimension."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in items:
-        for dimension, labels in item.groups.items():
-            counts[dimension].update(set(labels))
-    return {dimension: dict(sorted(one.items())) for dimension, one in counts.items() if one}
-
-
-def _count_probe_groups(items: Iterable[Item]) -> dict[str, dict[str, int]]:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in items:
-        for probe in item.probes:
-            if probe.kind:
-                counts["kind"][probe.kind] += 1
-            for dimension, label in probe.groups.items():
-                # Every region has a name of its own, so that counting them tells nothing.
-                if dimension != "region_id":
-                    counts[dimension][label] += 1
+    for dimension, label in labels:
+        counts[dimension][label] += 1
     return {dimension: dict(sorted(one.items())) for dimension, one in counts.items()}
-
-
-def _pictures_by_label(items: Iterable[Item]) -> dict[str, PictureInfo]:
-    by: dict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        by[first_label(item)].append(item)
-    return {label: picture_info(some) for label, some in by.items()}
 
 
 def picture_info(items: Iterable[Item]) -> PictureInfo:

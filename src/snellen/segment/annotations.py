@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from snellen.errors import DataError, MissingExtraError
 from snellen.pictures.masks import decode_mask
@@ -32,14 +33,19 @@ class _Image(msgspec.Struct):
     height: int = 0
 
 
+class _Segment(msgspec.Struct):
+    id: int
+    category_id: int = 0
+
+
 class _Annotation(msgspec.Struct):
     image_id: int | str
     category_id: int = 0
     id: int | str = ""
     bbox: list[float] = []
-    segmentation: Any = None
+    segmentation: object = None
     iscrowd: int = 0
-    segments_info: list[dict[str, Any]] = []
+    segments_info: list[_Segment] = []
     file_name: str = ""
 
 
@@ -77,7 +83,7 @@ class Annotations:
         for one in found.annotations:
             self._by_image.setdefault(one.image_id, []).append(one)
 
-    def digest_basis(self, name: str) -> Any:
+    def digest_basis(self, name: str) -> object:
         """What would change the regions of a picture, as plain data."""
         return msgspec.to_builtins(self._of(name))
 
@@ -113,10 +119,10 @@ class Annotations:
         ids = colours @ np.array([1, 256, 65536])
         self._check(ids > 0, shape, one.file_name)
         for segment in one.segments_info:
-            category = self._categories.get(int(segment.get("category_id", 0)))
+            category = self._categories.get(segment.category_id)
             nature = "stuff" if category is not None and not category.isthing else "thing"
             label = category.name if category else ""
-            yield Found(ids == int(segment["id"]), label, nature, name=str(segment["id"]))
+            yield Found(ids == segment.id, label, nature, name=str(segment.id))
 
     def _check(self, mask: Mask, shape: Shape, name: str) -> None:
         if mask.shape != shape:
@@ -137,11 +143,11 @@ def box_mask(box: Sequence[float], shape: Shape) -> Mask:
     return mask
 
 
-def segmentation_mask(segmentation: Any, shape: Shape) -> Mask:
+def segmentation_mask(segmentation: object, shape: Shape) -> Mask:
     """A COCO segmentation as a mask: polygons, or run lengths, packed or not."""
     if isinstance(segmentation, Mapping):
         return decode_mask(segmentation)
-    return polygons_mask(segmentation or [], shape)
+    return polygons_mask(msgspec.convert(segmentation or [], list[list[float]]), shape)
 
 
 def polygons_mask(polygons: Sequence[Sequence[float]], shape: Shape) -> Mask:
@@ -175,7 +181,7 @@ class LabelStudio:
             raise DataError("is no Label Studio export: expected a list of tasks", file=path)
         self._tasks = {_picture_of(task): task for task in tasks}
 
-    def digest_basis(self, name: str) -> Any:
+    def digest_basis(self, name: str) -> object:
         """What would change the regions of a picture, as plain data."""
         return self._results(name)
 
@@ -223,7 +229,7 @@ def _label_studio_mask(value: Mapping[str, Any], shape: Shape) -> Mask | None:
     return None
 
 
-def brush_bytes(packed: Sequence[int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def brush_bytes(packed: Sequence[int]) -> NDArray[np.uint8]:
     """The bytes (red, green, blue, alpha in turn) of a brush mask as Label Studio packs it.
 
     A bit stream: length (32 bits), word size less 1 (5), four sizes of run lengths less 1 (4 each).

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +37,11 @@ class Segmenter:
 
     options: SegmentOptions
     waiting: dict[str, PictureRow] = field(default_factory=dict)
-    _source: Any = None
+    _read: Annotations | LabelStudio | None = None
+    _models: TwoModels | None = None
     _found: dict[str, list[Found]] = field(default_factory=dict)
 
-    def basis(self, picture: PictureRow) -> Any:
+    def basis(self, picture: PictureRow) -> object:
         """What would change the regions of a picture besides the options."""
         if self.options.source in NEED_ANNOTATIONS:
             return self._annotations().digest_basis(picture.name)
@@ -59,35 +59,27 @@ class Segmenter:
         return list(self._annotations().regions(picture.name, pixels.shape[:2]))
 
     def _annotations(self) -> Annotations | LabelStudio:
-        if self._source is None:
+        if self._read is None:
             if not self.options.annotations:
                 raise SettingsError(
                     f"[segment]: source {self.options.source} needs annotations",
                     hint='set annotations = "PATH"',
                 )
-            path = Path(self.options.annotations)
-            kinds = {"coco": "masks", "lvis": "masks"}
-            kind = self.options.source
-            self._source = (
-                LabelStudio(path)
-                if kind == "label_studio"
-                else Annotations(path, kinds.get(kind, kind))
-            )
-        found: Annotations | LabelStudio = self._source
-        return found
+            path, kind = Path(self.options.annotations), self.options.source
+            if kind == "label_studio":
+                self._read = LabelStudio(path)
+            else:
+                self._read = Annotations(path, "masks" if kind in {"coco", "lvis"} else kind)
+        return self._read
 
     def _batched(self, picture: PictureRow) -> list[Found]:
         if picture.id not in self._found:
             names = list(self.waiting)
             start = names.index(picture.id) if picture.id in self.waiting else 0
             chosen = [self.waiting[n] for n in names[start : start + self.options.batch]]
-            for one, found in zip(chosen, self._models(chosen), strict=True):
+            self._models = self._models or TwoModels(self.options)
+            regions = self._models.regions([pixels_of(one) for one in chosen])
+            for one, found in zip(chosen, regions, strict=True):
                 self._found[one.id] = found
                 self.waiting.pop(one.id, None)
         return self._found.pop(picture.id)
-
-    def _models(self, pictures: Sequence[PictureRow]) -> list[list[Found]]:
-        if self._source is None:
-            self._source = TwoModels(self.options)
-        models: TwoModels = self._source
-        return models.regions([pixels_of(one) for one in pictures])

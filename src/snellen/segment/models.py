@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from snellen.errors import MissingExtraError, SettingsError
 from snellen.segment.regions import Found
 
 Pixels = NDArray[np.uint8]
+Loaded: TypeAlias = Any
+"""An object of a library without types, which may be absent."""
 
 
 class TwoModels:
@@ -25,9 +27,17 @@ class TwoModels:
     `things` and `stuff` are the two classes once loaded; given, they are used as they are.
     """
 
-    def __init__(self, options: SegmentOptions, *, things: Any = None, stuff: Any = None) -> None:
+    def __init__(
+        self, options: SegmentOptions, *, things: Loaded = None, stuff: Loaded = None
+    ) -> None:
         self._options = options
-        self._device = options.device or _best_device()
+        self._device = options.device
+        if not self._device:
+            try:
+                import torch
+            except ImportError as error:
+                raise MissingExtraError("torch", "segment") from error
+            self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._things = things if things is not None else load_things(options.things)
         self._stuff = stuff if stuff is not None else load_stuff(options.stuff, self._device)
 
@@ -49,9 +59,22 @@ class TwoModels:
             verbose=False,
         )
         return [
-            list(_things_of(result, pixels.shape[:2]))
+            list(self._things_of(result, pixels.shape[:2]))
             for result, pixels in zip(results, pictures, strict=True)
         ]
+
+    def _things_of(self, result: Loaded, shape: tuple[int, int]) -> Iterator[Found]:
+        if result.masks is None:
+            return
+        masks = result.masks.data.cpu().numpy()
+        boxes = result.boxes
+        for mask, kind, score in zip(masks, boxes.cls.tolist(), boxes.conf.tolist(), strict=True):
+            if mask.shape != shape:
+                raise SettingsError(
+                    f"the segmentation class gives masks of {mask.shape}, expected {shape}",
+                    hint="install a version of ultralytics that knows retina_masks",
+                )
+            yield Found(mask > 0.5, result.names[int(kind)], "thing", float(score))
 
     def _find_stuff(self, pixels: Pixels) -> Iterator[Found]:
         model, processor = self._stuff
@@ -73,29 +96,7 @@ class TwoModels:
                 yield Found(np.asarray(mask.cpu(), dtype=bool), concept, "stuff", float(score))
 
 
-def _things_of(result: Any, shape: tuple[int, int]) -> Iterator[Found]:
-    if result.masks is None:
-        return
-    masks = result.masks.data.cpu().numpy()
-    boxes = result.boxes
-    for mask, kind, score in zip(masks, boxes.cls.tolist(), boxes.conf.tolist(), strict=True):
-        if mask.shape != shape:
-            raise SettingsError(
-                f"the segmentation class gives masks of {mask.shape}, expected {shape}",
-                hint="install a version of ultralytics that knows retina_masks",
-            )
-        yield Found(mask > 0.5, result.names[int(kind)], "thing", float(score))
-
-
-def _best_device() -> str:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("torch", "segment") from error
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def load_things(weights: str) -> Any:
+def load_things(weights: str) -> Loaded:
     """The YOLO segmentation class with weights, or without any from its `.yaml`.
 
     It is under the AGPL: Snellen uses it where the user has installed it. On import it writes its
@@ -115,7 +116,7 @@ def load_things(weights: str) -> Any:
     return YOLO(weights)
 
 
-def load_stuff(weights: str, device: str) -> tuple[Any, Any]:
+def load_stuff(weights: str, device: str) -> tuple[Loaded, Loaded]:
     """The SAM 3 class and its processor, by path or hub id.
 
     Raises:

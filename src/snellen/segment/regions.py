@@ -63,7 +63,9 @@ def choose(
     """
     kept: list[Found] = []
     left: list[Left] = []
-    for one in sorted(found, key=_rank):
+    for one in sorted(
+        found, key=lambda one: (one.nature == "stuff", -(one.score or 0.0), -int(one.mask.sum()))
+    ):
         share = float(one.mask.mean()) if one.mask.size else 0.0
         if share <= 0:
             left.append(Left(one, "empty_mask"))
@@ -71,23 +73,18 @@ def choose(
             left.append(Left(one, "too_small"))
         elif share > options.max_area:
             left.append(Left(one, "too_large"))
-        elif any(_overlap(one.mask, other.mask) > options.max_overlap for other in kept):
+        elif any(
+            # The common area as a share of the smaller one.
+            (one.mask & other.mask).sum()
+            > options.max_overlap * min(one.mask.sum(), other.mask.sum())
+            for other in kept
+        ):
             left.append(Left(one, "overlap"))
         elif len(kept) == options.max_regions:
             left.append(Left(one, "over_region_cap"))
         else:
             kept.append(one)
     return tuple(kept), tuple(left)
-
-
-def _rank(one: Found) -> tuple[bool, float, int]:
-    return one.nature == "stuff", -(one.score or 0.0), -int(one.mask.sum())
-
-
-def _overlap(a: Mask, b: Mask) -> float:
-    """The common area of two masks as a share of the smaller one."""
-    smaller = min(int(a.sum()), int(b.sum()))
-    return float((a & b).sum()) / smaller if smaller else 0.0
 
 
 def covered(masks: Sequence[Mask]) -> float:

@@ -96,17 +96,11 @@ def _split(labels: Labels, lab: Colours, most: int) -> Labels:
         if len(names) >= most:
             labels = _merged(labels, lab, most - 1)
             continue
+        # The area is cut across its longer side.
         inside = labels == largest
-        labels[inside & _far_half(inside, lab)] = names.max() + 1
-
-
-def _far_half(inside: NDArray[np.bool_], lab: Colours) -> NDArray[np.bool_]:
-    """One half of an area, cut across its longer side."""
-    places = np.argwhere(inside)
-    axis = int(np.argmax(np.ptp(places, axis=0)))
-    middle = np.median(places[:, axis])
-    grid = np.indices(inside.shape)[axis]
-    far: NDArray[np.bool_] = grid > middle
-    if not (far & inside).any():
-        far = grid >= middle
-    return far
+        places = np.argwhere(inside)
+        axis = int(np.argmax(np.ptp(places, axis=0)))
+        middle = np.median(places[:, axis])
+        grid = np.indices(inside.shape)[axis]
+        far = inside & (grid > middle)
+        labels[far if far.any() else inside & (grid >= middle)] = names.max() + 1

@@ -23,20 +23,16 @@ def text_regions(pixels: NDArray[np.uint8]) -> Iterator[Found]:
     Raises:
         MissingExtraError: rapidocr is not installed.
     """
+    from PIL import Image, ImageDraw
+
     read = _engine()(np.ascontiguousarray(pixels[..., ::-1]))
     if read.boxes is None:
         return
     for corners, text, score in zip(read.boxes, read.txts, read.scores, strict=True):
         if score >= LEAST_SCORE:
-            yield Found(_quadrangle(corners, pixels.shape[:2]), text, "thing", float(score))
-
-
-def _quadrangle(corners: Any, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    from PIL import Image, ImageDraw
-
-    drawn = Image.new("1", (shape[1], shape[0]))
-    ImageDraw.Draw(drawn).polygon([(float(x), float(y)) for x, y in corners], fill=1)
-    return np.asarray(drawn, dtype=bool)
+            drawn = Image.new("1", (pixels.shape[1], pixels.shape[0]))
+            ImageDraw.Draw(drawn).polygon([(float(x), float(y)) for x, y in corners], fill=1)
+            yield Found(np.asarray(drawn, dtype=bool), text, "thing", float(score))
 
 
 @cache

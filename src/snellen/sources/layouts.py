@@ -18,14 +18,17 @@ def open_images(folder: Path) -> Iterator[Candidate]:
 
     Source: Open Images V7, the format of its image-level labels.
     """
-    names = dict(_class_names(folder))
+    names: dict[str, str] = {}
+    for table in sorted(folder.glob("*class-descriptions*.csv")):
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            names.update((row[0], row[1]) for row in csv.reader(file) if len(row) == 2)
     tags: dict[str, dict[str, float]] = {}
     for table in sorted(folder.glob("*imagelabels*.csv")):
         with table.open(encoding="utf-8-sig", newline="") as file:
-            for number, row in enumerate(csv.DictReader(file), 2):
+            for number, entry in enumerate(csv.DictReader(file), 2):
                 try:
-                    name = names.get(row["LabelName"], row["LabelName"])
-                    tags.setdefault(row["ImageID"], {})[name] = float(row["Confidence"])
+                    name = names.get(entry["LabelName"], entry["LabelName"])
+                    tags.setdefault(entry["ImageID"], {})[name] = float(entry["Confidence"])
                 except (KeyError, TypeError, ValueError) as error:
                     raise DataError(
                         "expected the columns ImageID, LabelName and Confidence (a number)",
@@ -33,14 +36,6 @@ def open_images(folder: Path) -> Iterator[Candidate]:
                     ) from error  # fmt: skip
     for path in _pictures(folder):
         yield Candidate(str(path.relative_to(folder)), path, tags=tags.get(path.stem, {}))
-
-
-def _class_names(folder: Path) -> Iterator[tuple[str, str]]:
-    for table in sorted(folder.glob("*class-descriptions*.csv")):
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            for row in csv.reader(file):
-                if len(row) == 2:
-                    yield row[0], row[1]
 
 
 def places365(folder: Path) -> Iterator[Candidate]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -67,7 +66,7 @@ def find_near(folder: Path, name: str) -> Path | None:
     return None
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path) -> object:
     """The value of a JSON file.
 
     Raises:

@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from snellen.errors import DataError, MissingExtraError
-from snellen.pictures.headers import kind_of
-from snellen.readers.picture_columns import picture_rows
+from snellen.pictures import parquet
+from snellen.readers.hub import hub_rows, keep
 from snellen.sources.candidates import Candidate
 
 
 def columns_of(source: str, *, keep_in: Path) -> Iterator[Candidate]:
-    """The pictures of a Parquet file or of a public data set, `OWNER/NAME[:SPLIT]`."""
-    for name, data in picture_rows(source):
-        yield Candidate(name, keep(data, keep_in))
+    """The pictures of a table: of each row that of the first column that holds pictures.
+
+    `source` is a Parquet file, or `OWNER/NAME[:SPLIT]` of a data set on the hub, whose first split
+    is taken by default.
+
+    Raises:
+        MissingExtraError: pyarrow or datasets is not installed.
+        DataError: there is no column of pictures, or no such table.
+    """
+    rows: Iterator[Mapping[str, object]]
+    if source.endswith(".parquet"):
+        rows = parquet.rows(Path(source))
+    else:
+        repository, _, split = source.partition(":")
+        rows = hub_rows(repository, split)
+    for number, row in enumerate(rows, 1):
+        for value in row.values():
+            fields = value if isinstance(value, Mapping) else {"bytes": value}
+            data = fields.get("bytes")
+            if isinstance(data, bytes):
+                break
+        else:
+            raise DataError(
+                "no column holds a picture", file=source, row=number,
+                hint="a picture is bytes, or an object {bytes, path}",
+            )  # fmt: skip
+        named = fields.get("path") or f"{Path(source).name} row {number}"
+        name = next((row[k] for k in ("id", "image_id", "name") if row.get(k)), named)
+        yield Candidate(str(name), keep(data, keep_in))
 
 
 def listed_urls(path: Path, *, keep_in: Path) -> Iterator[Candidate]:
@@ -34,42 +60,24 @@ def listed_urls(path: Path, *, keep_in: Path) -> Iterator[Candidate]:
         if note.exists() and (keep_in / note.read_text(encoding="utf-8")).exists():
             yield Candidate(address, keep_in / note.read_text(encoding="utf-8"))
             continue
-        data = _fetch(address, path)
-        if data is None:
-            yield Candidate(address, None)
-            continue
+        beside = path.parent / address
+        if "://" not in address and beside.is_file():
+            data: bytes = beside.read_bytes()
+        else:
+            try:
+                import fsspec
+            except ImportError as error:
+                what = "fsspec, which opens URLs and object stores"
+                raise MissingExtraError(what, "build") from error
+            try:
+                with fsspec.open(address, "rb") as file:
+                    data = file.read()
+            except FileNotFoundError:
+                yield Candidate(address, None)
+                continue
+            except (OSError, ValueError) as error:
+                raise DataError(f"{address} cannot be opened: {error}", file=path) from error
         kept = keep(data, keep_in)
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(kept.name, encoding="utf-8")
         yield Candidate(address, kept)
-
-
-def _fetch(address: str, listed_in: Path) -> bytes | None:
-    """The bytes at an address; None where there are none."""
-    beside = listed_in.parent / address
-    if "://" not in address and beside.is_file():
-        return beside.read_bytes()
-    try:
-        import fsspec
-    except ImportError as error:
-        raise MissingExtraError("fsspec, which opens URLs and object stores", "build") from error
-    try:
-        with fsspec.open(address, "rb") as file:
-            data: bytes = file.read()
-            return data
-    except (OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError):
-            return None
-        raise DataError(f"{address} cannot be opened: {error}", file=listed_in) from error
-
-
-def keep(data: bytes, folder: Path) -> Path:
-    """Writes a picture's bytes under their digest, and says where."""
-    kind = kind_of(data[:64]) or "bin"
-    path = folder / f"{hashlib.sha256(data).hexdigest()[:16]}.{kind}"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        part.write_bytes(data)
-        part.replace(path)
-    return path

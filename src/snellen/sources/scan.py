@@ -37,8 +37,14 @@ def scan(source: str, *, keep_in: Path) -> Iterator[Candidate]:
             hint="give a folder of pictures, annotations (.json), a .parquet file, a list (.txt), "
             "or hub:OWNER/NAME",
         )
-    if path.is_dir():
-        yield from _folder(path)
+    if path.is_dir() and any(path.glob("*imagelabels*.csv")):
+        yield from open_images(path)
+    elif path.is_dir() and any(path.glob("places365*.txt")):
+        yield from places365(path)
+    elif path.is_dir():
+        for one in sorted(path.rglob("*")):
+            if one.suffix.lower() in SUFFIXES and one.is_file():
+                yield Candidate(str(one.relative_to(path)), one, labels=labels_above(one))
     elif path.suffix == ".txt":
         yield from listed_urls(path, keep_in=keep_in)
     elif is_annotations(path):
@@ -49,17 +55,6 @@ def scan(source: str, *, keep_in: Path) -> Iterator[Candidate]:
             file=path,
             hint='COCO and LVIS files have a list "images"; lists end in .txt',
         )
-
-
-def _folder(folder: Path) -> Iterator[Candidate]:
-    if any(folder.glob("*imagelabels*.csv")):
-        yield from open_images(folder)
-    elif any(folder.glob("places365*.txt")):
-        yield from places365(folder)
-    else:
-        for path in sorted(folder.rglob("*")):
-            if path.suffix.lower() in SUFFIXES and path.is_file():
-                yield Candidate(str(path.relative_to(folder)), path, labels=labels_above(path))
 
 
 def labels_above(path: Path) -> tuple[str, str]:
