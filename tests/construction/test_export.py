@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from tests.worlds.capprobe_world import config, construct, paint
 
 from snellen.builders.options import ExportOptions
@@ -62,3 +68,71 @@ def test_the_card_says_what_is_in_it_and_who_wrote_it(tmp_path: Path) -> None:
     card = (out / "benchmark" / "card.md").read_text(encoding="utf-8")
     for piece in ("| Images | 1 |", "- questioner: alpha, beta", "Seed 7", "superpixels"):
         assert piece in card
+
+
+DATASETS = """
+import json, sys
+from datasets import load_dataset
+
+folder, cache = sys.argv[1:]
+found = {name: load_dataset(folder, name, split="train", cache_dir=cache)
+         for name in ("images", "regions", "questions")}
+print(json.dumps({
+    "size": found["images"][0]["image"].size,
+    "regions": list(found["regions"]["region_id"]),
+    "questions": list(found["questions"]),
+}))
+"""
+CROISSANT = """
+import json, sys
+import mlcroissant
+
+found = mlcroissant.Dataset(jsonld=sys.argv[1])
+issues = found.metadata.issues
+first = {name: [dict(row) for row in found.records(name)] for name in ("images", "questions")}
+print(json.dumps({
+    "errors": sorted(issues.errors),
+    "warnings": sorted(issues.warnings),
+    "size": first["images"][0]["images/image"].size,
+    "questions": [row["questions/question"].decode() for row in first["questions"]],
+    "options": len(first["questions"][0]["questions/options"]),
+}))
+"""
+
+
+def asked_of(library: str, code: str, *words: Path) -> Any:
+    """What a script prints in a process of its own; skipped without the library that it needs."""
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(words[-1].parent / "hf")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)],
+        capture_output=True, text=True, check=False, timeout=300, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_the_datasets_library_loads_the_folder(tmp_path: Path) -> None:
+    """Each table is a configuration; pictures are pictures, and rows are those of the benchmark."""
+    out = tmp_path / "out"
+    construct(paint(tmp_path / "in", 1), out, config=config(export=ExportOptions(parquet=True)))
+    found = asked_of("datasets", DATASETS, out / "hub", tmp_path / "cache")
+    lines = (out / "benchmark" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert found["questions"] == [json.loads(line) for line in lines]
+    assert found["size"] == [320, 240]
+    assert len(found["regions"]) == len(set(found["regions"])) > 0
+
+
+@pytest.mark.slow
+def test_mlcroissant_finds_nothing_wrong_and_reads_the_rows(tmp_path: Path) -> None:
+    """The metadata are valid, and lead to the same questions and pictures."""
+    out = tmp_path / "out"
+    named = ExportOptions(parquet=True, license="cc-by-4.0", attribution="A. Painter")
+    construct(paint(tmp_path / "in", 1), out, config=config(export=named))
+    found = asked_of("mlcroissant", CROISSANT, out / "hub" / "croissant.json")
+    lines = (out / "benchmark" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert found["errors"] == []
+    assert found["questions"] == [json.loads(line)["question"] for line in lines]
+    assert (found["size"], found["options"]) == ([320, 240], 4)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -39,11 +41,11 @@ url = "{url}"
 model = "checker"
 url = "{url}"
 [segment]
-max_regions = 4
+max_regions = 2
 [verify]
 enabled = true
-blind_draws = 2
-blind_hits = 2
+blind_draws = 1
+blind_hits = 1
 """
 
 
@@ -71,15 +73,22 @@ def is_in(out: Path, stage: str) -> bool:
     return ahead.exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_build_that_is_killed_goes_on(tmp_path: Path, stage: str) -> None:
-    """`kill -9` in a stage, then the same command: the same rows as without, each call once.
+@dataclass(frozen=True)
+class Whole:
+    """A build that nobody killed, and the server that still answers."""
 
-    A call whose answer was on its way when the process died is the one that may be made again.
-    """
-    source = paint(tmp_path / "in", 1, 2, 3)
-    config = tmp_path / "build.toml"
+    source: Path
+    config: Path
+    rows: dict[str, list[str]]
+    n_calls: int
+    asked: Counter[str]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
+    folder = tmp_path_factory.mktemp("whole")
+    source = paint(folder / "in", 1, 2)
+    config = folder / "build.toml"
     asked: Counter[str] = Counter()
 
     def slowly(body: Body) -> str:
@@ -88,29 +97,38 @@ def test_a_build_that_is_killed_goes_on(tmp_path: Path, stage: str) -> None:
 
     with FakeServer(slowly, Behaviour(models=tuple(MODELS), delay_s=0.02)) as server:
         config.write_text(CONFIG.format(url=chat_url(server.url)), encoding="utf-8")
-        whole = subprocess.run(
-            command(source, tmp_path / "whole", config), env=environment(), check=False,
+        done = subprocess.run(
+            command(source, folder / "out", config), env=environment(), check=False,
             capture_output=True, text=True, timeout=300, cwd=ROOT,
         )  # fmt: skip
-        assert whole.returncode == 0, whole.stderr
-        n_calls = sum(asked.values())
-        asked.clear()
-        out = tmp_path / "out"
-        process = subprocess.Popen(
-            command(source, out, config), env=environment(), cwd=ROOT,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        while process.poll() is None and not is_in(out, stage):
-            time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        again = subprocess.run(
-            command(source, out, config), env=environment(), check=False, capture_output=True,
-            text=True, timeout=300, cwd=ROOT,
-        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        yield Whole(source, config, rows_of(folder / "out"), sum(asked.values()), asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_build_that_is_killed_goes_on(tmp_path: Path, whole: Whole, stage: str) -> None:
+    """`kill -9` in a stage, then the same command: the same rows as without, each call once.
+
+    A call whose answer was on its way when the process died is the one that may be made again.
+    """
+    whole.asked.clear()
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        command(whole.source, out, whole.config), env=environment(), cwd=ROOT,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while process.poll() is None and not is_in(out, stage):
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    again = subprocess.run(
+        command(whole.source, out, whole.config), env=environment(), check=False,
+        capture_output=True, text=True, timeout=300, cwd=ROOT,
+    )  # fmt: skip
     assert again.returncode == 0, again.stderr
-    assert rows_of(out) == rows_of(tmp_path / "whole")
+    assert rows_of(out) == whole.rows
     assert all(row.adds_up for row in read_funnel(out))
     assert all(len(ids) == len(set(ids)) for ids in rows_of(out).values())
     in_flight = 2 * len(MODELS)
-    assert n_calls <= sum(asked.values()) <= n_calls + in_flight
+    assert whole.n_calls <= sum(whole.asked.values()) <= whole.n_calls + in_flight

@@ -49,6 +49,15 @@ def test_a_broken_mask_is_an_error() -> None:
         decode_mask({"size": [2, 2], "counts": [2]})
 
 
+def test_a_cap_below_three_ends_the_search_with_three_regions() -> None:
+    """Fewer than three regions are never found; the rule of the cap leaves the others out."""
+    pixels = np.zeros((40, 60, 3), np.uint8)
+    pixels[:, 30:] = 200
+    assert [len(superpixels(pixels, most)) for most in (1, 2, 3)] == [3, 3, 3]
+    kept, left = choose(superpixels(pixels, 1), SegmentOptions(max_regions=1))
+    assert (len(kept), {one.reason for one in left}) == (1, {"over_region_cap"})
+
+
 def test_regions_tile_every_bundled_picture() -> None:
     """3 to 12 areas, together at least 90% of the picture, none above 60%; edges as stated."""
     for path in (*sorted(PICTURES.glob("[a-d]*.*g")),):

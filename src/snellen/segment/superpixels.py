@@ -23,8 +23,8 @@ Colours = NDArray[np.float64]
 def superpixels(pixels: NDArray[np.uint8], most: int = 12) -> tuple[Found, ...]:
     """Areas that cover a whole picture (height, width, 3), the largest first.
 
-    There are at least 3 and at most `most`, and none is above 55% of the picture, unless the
-    picture has fewer than 3 pixels.
+    There are at least 3, at most `most` where that is more, and none is above 55% of the picture,
+    unless the picture has fewer than 3 pixels.
 
     Raises:
         MissingExtraError: scikit-image is not installed.
@@ -36,6 +36,7 @@ def superpixels(pixels: NDArray[np.uint8], most: int = 12) -> tuple[Found, ...]:
         raise MissingExtraError("scikit-image, which finds regions", "build") from error
     from PIL import Image
 
+    most = max(most, FEWEST)
     height, width = pixels.shape[:2]
     scale = min(1.0, SIDE / max(height, width))
     shape = (max(1, round(height * scale)), max(1, round(width * scale)))
