@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # 5 show
     (
         "tables", "figures", "report", "web", "rewards", "testing", "api", "cli", "__init__",
-        "__main__",
+        "__main__", "inspect_tasks",
     ),
 )  # fmt: skip
 # Only the root of the package knows names of all floors, and imports them when they are used.

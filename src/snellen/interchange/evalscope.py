@@ -1,4 +1,4 @@
-"""Result files of EvalScope: `reviews/MODEL/BENCHMARK_SUBSET.jsonl` of its output folder."""
+"""Result files of EvalScope: `reviews/MODEL/BENCHMARK_SUBSET.jsonl`, and its report."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ from snellen.interchange.samples import (
     rows_as,
     verdict_of,
 )
+from snellen.interchange.written import (
+    Exported,
+    metrics_of,
+    unscored_notices,
+    write_json_file,
+)
+from snellen.records import JsonObject
+from snellen.runs.folder import Run
+from snellen.runs.summary import summary_of
 
 TITLE = "EvalScope"
 
@@ -89,3 +98,43 @@ def read(path: Path) -> Iterator[Found]:
             correct=correct,
             score=value,
         )
+
+
+def write(run: Run, out: Path) -> Exported:
+    """Writes `reports/MODEL/BENCHMARK.json` below the folder `out`, as EvalScope's table reads it.
+
+    Each metric stands with its value; the labels of the first breakdown are subsets.
+    """
+    summary = summary_of(run)
+    by = next(iter(summary.by.values()), {})
+    metrics: list[JsonObject] = []
+    for metric, value in metrics_of(run):
+        subsets = [
+            {"name": label, "score": found[metric.name].value, "num": found[metric.name].n_items}
+            for label, found in by.items()
+            if metric.name in found and found[metric.name].value is not None
+        ]
+        whole = {"name": "all", "score": value.value, "num": value.n_items}
+        entry = {"num": value.n_items, "score": value.value, "macro_score": value.value}
+        metrics.append(
+            {
+                "identity": {"name": metric.name, "aggregation": "mean", "dimensions": {}},
+                "name": metric.name,
+                **entry,
+                "categories": [{"name": ["default"], **entry, "subsets": subsets or [whole]}],
+            }
+        )
+    name = run.spec.benchmark
+    report = {
+        "schema_version": 2,
+        "name": f"{run.name}@{name}",
+        "dataset_name": name,
+        "dataset_pretty_name": name,
+        "dataset_description": "",
+        "model_name": run.name,
+        "metrics": metrics,
+        "analysis": "N/A",
+    }
+    safe = run.name.replace("/", "_")
+    path = write_json_file(out / "reports" / safe / f"{name}.json", report)
+    return Exported((path,), summary.counts.probes, unscored_notices(summary))

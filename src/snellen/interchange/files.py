@@ -11,6 +11,7 @@ import msgspec
 
 from snellen.errors import UsageError
 from snellen.flows import failed_reason
+from snellen.interchange import evalscope, every_eval, inspect_log, lmms_eval, model_card
 from snellen.interchange.original import (
     BenchResult,
     read_bench_results,
@@ -18,6 +19,7 @@ from snellen.interchange.original import (
     write_bench_results,
     write_captions,
 )
+from snellen.interchange.written import Exported
 from snellen.records import Item, Verdict
 from snellen.runs.folder import Run
 
@@ -25,15 +27,6 @@ from snellen.runs.folder import Run
 NO_ANSWER = "failed to obtain answer"
 REPLIES_FILE = "replies.jsonl"
 _RESULTS_NAME = re.compile(r"PerceptionBench_(.+)\.jsonl")
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """The files that were written, and what is not in them."""
-
-    files: tuple[Path, ...]
-    n: int
-    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +42,9 @@ class Imported:
 def export_run(name: str, run: Run, out: str | Path) -> Exported:
     """Writes a run in another tool's format.
 
-    `perception_bench` writes the two official result files into the folder `out`; `captionqa` and
-    `replies` write the file `out`, JSON `{id: text}`. Of repeats the first is written.
+    `perception_bench` writes the two official result files into the folder `out`, `evalscope`,
+    `lmms-eval` and `every-eval-ever` the files of these tools; `captionqa` and `replies` write the
+    file `out`, JSON `{id: text}`, of repeats the first; `inspect` a log, `model-card` a YAML block.
 
     Raises:
         UsageError: no such format, or not one for this run's protocol.
@@ -140,6 +134,11 @@ EXPORTS: Mapping[str, Callable[[Run, Path], Exported]] = {
     "perception_bench": _export_bench,
     "captionqa": _export_captions,
     "replies": _export_replies,
+    "evalscope": evalscope.write,
+    "lmms-eval": lmms_eval.write,
+    "inspect": inspect_log.write,
+    "every-eval-ever": every_eval.write,
+    "model-card": model_card.write,
 }
 
 

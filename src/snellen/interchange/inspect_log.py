@@ -19,6 +19,17 @@ from snellen.interchange.samples import (
     joined_reference,
     verdict_of,
 )
+from snellen.interchange.written import (
+    Answered,
+    Exported,
+    answered,
+    metrics_of,
+    unscored_notices,
+    write_json_file,
+)
+from snellen.records import JsonObject
+from snellen.runs.folder import Run
+from snellen.runs.summary import summary_of
 
 TITLE = "Inspect"
 _ATTACHMENT = "attachment://"
@@ -184,3 +195,88 @@ def _unpacked(path: Path, entry: zipfile.ZipInfo) -> bytes:
         packed = stream.read(entry.compress_size)
     found: bytes = zstandard.ZstdDecompressor().decompress(packed, entry.file_size)
     return found
+
+
+def write(run: Run, out: Path) -> Exported:
+    """Writes the run as a log of Inspect, the JSON file `out`, which `inspect view` opens.
+
+    A direct question is scored C or I; an item with several probes by its share of right verdicts,
+    with one line a probe in the explanation. What has no verdict has no score, and is counted.
+    """
+    summary = summary_of(run)
+    spec, every = run.spec, list(answered(run))
+    began = spec.sessions[0].at if spec.sessions else "1970-01-01T00:00:00+00:00"
+    unscored = sum(one.share is None for one in every)
+    metrics: JsonObject = {
+        metric.name: {"name": metric.name, "value": value.value, "params": {}}
+        for metric, value in metrics_of(run)
+    }
+    scorer = {"name": "snellen", "options": {}, "metrics": [], "metadata": {}}
+    log = {
+        "version": 2,
+        "status": "success" if summary.status == "complete" else "cancelled",
+        "eval": {
+            "eval_id": spec.data_digest[:22],
+            "run_id": spec.data_digest[:22],
+            "created": began,
+            "task": spec.benchmark,
+            "task_id": spec.data_digest[:22],
+            "task_version": 0,
+            "dataset": {"name": spec.benchmark, "samples": len(run.items)},
+            "model": run.name,
+            "config": {"epochs": spec.repeats},
+            "packages": {"snellen": spec.sessions[-1].snellen if spec.sessions else ""},
+            "scorers": [scorer],
+            "metadata": {"judge": spec.judge.name, "protocol": spec.protocol},
+        },
+        "plan": {"name": "plan", "steps": []},
+        "results": {
+            "total_samples": len(every),
+            "completed_samples": len(every),
+            "scores": [
+                {
+                    "name": "snellen", "scorer": "snellen", "metrics": metrics, "params": {},
+                    "scored_samples": len(every) - unscored, "unscored_samples": unscored,
+                }
+            ],
+        },
+        "stats": {"started_at": began, "completed_at": began, "model_usage": {}},
+        "samples": [_written(run, one) for one in every],
+    }  # fmt: skip
+    return Exported((write_json_file(out, log),), len(every), unscored_notices(summary))
+
+
+def _written(run: Run, one: Answered) -> JsonObject:
+    text = "" if one.reply is None else one.reply.reply or ""
+    asked = one.asked if run.spec.protocol == "direct" else "Describe the picture."
+    message = {"role": "assistant", "content": text, "source": "generate", "model": run.name}
+    stopped = "max_tokens" if one.reply and one.reply.finish_reason == "length" else "stop"
+    sample: JsonObject = {
+        "id": one.item.id,
+        "epoch": one.repeat + 1,
+        "input": asked,
+        "target": one.reference,
+        "messages": [{"role": "user", "content": asked, "source": "input"}, message],
+        "output": {
+            "model": run.name,
+            "choices": [{"message": message, "stop_reason": stopped}],
+            "completion": text,
+        },
+        "metadata": {"images": [image.name for image in one.item.images]},
+        "store": {},
+        "events": [],
+    }
+    if one.failed is not None:
+        error = {"message": one.failed, "traceback": "", "traceback_ansi": ""}
+        return {**sample, "error": error}
+    if one.share is None:
+        return sample
+    words = {True: "right", False: "wrong", None: "unscored"}
+    lines = [
+        f"{probe.id}: {words[None if verdict is None else verdict.correct]}"
+        for probe, verdict in zip(one.item.probes, one.verdicts, strict=True)
+    ]
+    direct = run.spec.protocol == "direct"
+    value: str | float = ("C" if one.share == 1.0 else "I") if direct else one.share
+    score = {"value": value, "answer": text, "explanation": "\n".join(lines)}
+    return {**sample, "scores": {"snellen": score}}

@@ -10,6 +10,17 @@ import msgspec
 
 from snellen.errors import DataError
 from snellen.interchange.samples import ForeignSample, Found, rows_as, verdict_of
+from snellen.interchange.written import (
+    Exported,
+    answered,
+    metrics_of,
+    standard_error,
+    unscored_notices,
+    write_json_file,
+)
+from snellen.records import JsonObject
+from snellen.runs.folder import Run
+from snellen.runs.summary import summary_of
 
 TITLE = "lmms-eval"
 _NAME = re.compile(r"(?P<date>.+)_samples_(?P<task>.+)\.jsonl")
@@ -99,3 +110,46 @@ def _model_of(path: Path, date: str) -> str:
         except msgspec.MsgspecError as error:
             raise DataError(f"cannot be read: {error}", file=beside) from error
     return path.parent.name
+
+
+def write(run: Run, out: Path) -> Exported:
+    """Writes `MODEL/TIME_results.json` and `MODEL/TIME_samples_TASK.jsonl` below the folder `out`.
+
+    Metrics are named `NAME,none` as there. The standard error is that of our clustered interval.
+    """
+    summary = summary_of(run)
+    task, safe = run.spec.benchmark, run.name.replace("/", "__")
+    began = run.spec.sessions[-1].at if run.spec.sessions else ""
+    date = re.sub(r"\D", "", began)[:14] or "00000000000000"
+    stamp = f"{date[:8]}_{date[8:]}"
+    values: JsonObject = {"alias": task}
+    higher: dict[str, bool] = {}
+    for metric, value in metrics_of(run):
+        error = standard_error(value)
+        values[f"{metric.name},none"] = value.value
+        values[f"{metric.name}_stderr,none"] = "N/A" if error is None else error
+        higher[metric.name] = metric.better > 0
+    n = len(run.items)
+    results = {
+        "results": {task: values},
+        "group_subtasks": {task: []},
+        "configs": {task: {"task": task, "repeats": run.spec.repeats, "num_fewshot": 0}},
+        "versions": {task: run.spec.benchmark_version or "Yaml"},
+        "n-shot": {task: 0},
+        "higher_is_better": {task: higher},
+        "n-samples": {task: {"original": n, "effective": n}},
+        "config": {"model": run.name, "model_args": "", "random_seed": run.spec.seed},
+        "date": stamp,
+    }
+    rows: list[JsonObject] = []
+    for k, one in enumerate(answered(run)):
+        text = "" if one.reply is None else one.reply.reply or ""
+        rows.append({
+            "doc_id": k, "doc": {"id": one.item.id}, "target": one.reference, "input": one.asked,
+            "resps": [[text]], "filtered_resps": [text], "repeat": one.repeat,
+            run.protocol.headline: one.share,
+        })  # fmt: skip
+    path = write_json_file(out / safe / f"{stamp}_results.json", results)
+    samples = path.with_name(f"{stamp}_samples_{task}.jsonl")
+    samples.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    return Exported((path, samples), len(rows), unscored_notices(summary))
