@@ -33,8 +33,8 @@ def command(format_name: str, run: str, *, out: str, as_json: bool) -> None:
     from pathlib import Path
 
     from snellen.cli.printing import print_json
+    from snellen.construction.review_exchange import write_argilla, write_label_studio
     from snellen.interchange.files import export_run
-    from snellen.interchange.review_tasks import write_argilla, write_label_studio
     from snellen.runs.folder import load_run
 
     queues = {"label-studio": write_label_studio, "argilla": write_argilla}

@@ -46,7 +46,7 @@ def command(
     if format_name in DECISION_FORMATS:
         from pathlib import Path
 
-        from snellen.interchange.review_tasks import import_decisions
+        from snellen.construction.review_exchange import import_decisions
 
         n = import_decisions(format_name, Path(path), Path(out))
         click.echo(f"{n} decisions are new in {out}; `snellen review stats {out}` counts them")

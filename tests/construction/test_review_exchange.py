@@ -13,8 +13,8 @@ from tests.worlds.capprobe_world import config, construct, paint
 from snellen.builders.options import ReviewOptions
 from snellen.cli import cli
 from snellen.construction import review
+from snellen.construction.review_exchange import import_decisions
 from snellen.errors import DataError
-from snellen.interchange.review_tasks import import_decisions
 
 
 @pytest.fixture(scope="module")
