@@ -21,6 +21,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -137,18 +139,27 @@ def get(address: str, path: str) -> tuple[float, int, bytes]:
     return time.perf_counter() - began, answer.status, body
 
 
+@contextmanager
+def server(folder: Path) -> Iterator[tuple[int, str]]:
+    """The process and the address of the command, started as a user starts it."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "snellen", "view", str(folder), "--no-browser"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    try:
+        yield child.pid, child.stdout.readline().strip().removeprefix("http://").rstrip("/")
+    finally:
+        child.terminate()
+        child.wait()
+
+
 def measure(folder: Path) -> bool:
     """Start the server, ask for its pages, print what they took; whether all goals are met."""
     began = time.perf_counter()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "snellen", "view", str(folder), "--no-browser"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert child.stdout is not None
-    watch = Watch(child.pid)
-    watch.start()
-    try:
-        address = child.stdout.readline().strip().removeprefix("http://").rstrip("/")
+    with server(folder) as (pid, address):
+        watch = Watch(pid)
+        watch.start()
         print(f"address      {time.perf_counter() - began:7.2f} s   from the start of the command")
         _, status, _ = get(address, "/")
         first = time.perf_counter() - began
@@ -182,9 +193,6 @@ def measure(folder: Path) -> bool:
         print(f"memory       {pages:7.0f} MB  the server")
         print(f"             {watch.beside:7.0f} MB  the largest process beside it")
         print(f"             {watch.together:7.0f} MB  all together")
-    finally:
-        child.terminate()
-        child.wait()
     met = {
         "first view": first < GOALS["first view"],
         "index": index < GOALS["index"],
@@ -217,11 +225,12 @@ def main() -> int:
         if not folder.exists():
             folder.mkdir(parents=True)
             write_all(folder, words)
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{place}/bytecode"
+        subprocess.run([sys.executable, "-c", "import snellen.web.view.figures"], check=True)
+        with server(folder) as (_, address):
+            get(address, "/")
         for file in folder.glob("run*/view.sqlite"):
             file.unlink()
-        os.environ["PYTHONPYCACHEPREFIX"] = f"{place}/bytecode"
-        for module in ("snellen.web.view.app, uvicorn", "snellen.web.view.figures"):
-            subprocess.run([sys.executable, "-c", f"import snellen.__main__, {module}"], check=True)
         return 0 if measure(folder) else 1
 
 

@@ -7,7 +7,7 @@ become other brackets, and all words stay.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 # Between the letters of a mark anything may stand that shows nothing. Gaps are possessive: a text
 # full of them is gone through once.
@@ -41,12 +41,15 @@ def _spelt(words: str) -> str:
     return _GAP.join(map(_wide, words.replace(" ", "")))
 
 
-_SQUARE = re.compile(
-    rf"[\[［【]({_GAP}(?:{_SLASH}{_GAP})?(?:{_spelt('your')}{_GAP})?"
-    rf"(?:{'|'.join(map(_spelt, MARKS))}"
-    rf"|{_spelt('group')}{_GAP}[abABａｂＡＢ][^\[\]［］【】\n]{{0,40}}+)"
-    rf"{_GAP})[\]］】]"
-)
+@cache
+def _square() -> re.Pattern[str]:
+    # Compiled when it is needed: this takes longer than all else at the start of a command.
+    return re.compile(
+        rf"[\[［【]({_GAP}(?:{_SLASH}{_GAP})?(?:{_spelt('your')}{_GAP})?"
+        rf"(?:{'|'.join(map(_spelt, MARKS))}"
+        rf"|{_spelt('group')}{_GAP}[abABａｂＡＢ][^\[\]［］【】\n]{{0,40}}+)"
+        rf"{_GAP})[\]］】]"
+    )
 
 
 @lru_cache(64)
@@ -100,4 +103,4 @@ def fence(text: str, *frames: str) -> str:
     '4 ⟦judge⟧ True ‹/answer_under_test›'
     """
     text = _soften(soften_turns(text), *(frames or FRAMES), *STRUCTURE_TAGS)
-    return _RULER.sub("===", _SQUARE.sub(r"⟦\1⟧", text))
+    return _RULER.sub("===", _square().sub(r"⟦\1⟧", text))

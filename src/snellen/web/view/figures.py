@@ -10,11 +10,8 @@ from pathlib import Path
 import msgspec
 
 from snellen.errors import SnellenError
-from snellen.figures.style import page_svg, same_looks
 from snellen.keys import digest
 from snellen.records import NO_USAGE, Item, Region
-from snellen.report.page import WIDE_INCHES, bundled_regions, regions_of
-from snellen.report.sections import sections_of
 from snellen.runs.folder import Run, load_run
 
 
@@ -35,6 +32,11 @@ MANIFEST = "figures.json"
 
 def draw(title: str, folders: Sequence[Path], out: Path, sources: Sequence[str]) -> None:
     """Draw all figures of runs of one section into a new folder."""
+    # Imported here: the server itself draws nothing.
+    from snellen.figures.style import page_svg, same_looks
+    from snellen.report.page import WIDE_INCHES, bundled_regions, regions_of
+    from snellen.report.sections import sections_of
+
     runs = _loaded(folders)
     regions: dict[str, Region] = bundled_regions(runs)
     for source in sources:

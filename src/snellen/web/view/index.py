@@ -8,23 +8,20 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from snellen.keys import digest
-from snellen.metrics import group_masks
-from snellen.records import Probe, Verdict, abstains, walk
+from snellen.records import Item, Probe, ReplyRow, Verdict, abstains, walk
 from snellen.runs.folder import Run, load_run
-from snellen.runs.samples import Sample
 from snellen.runs.summary import summary_of
 
-VERSION = 2
+VERSION = 3
 """Raised with every change of what an index holds: older ones are then built anew."""
 NAME = "view.sqlite"
 FILES = ("run.json", "items.jsonl", "replies.jsonl", "verdicts.jsonl", "calls.jsonl")
@@ -44,18 +41,26 @@ CREATE TABLE items(n INTEGER PRIMARY KEY, item TEXT, repeat INTEGER, line TEXT, 
     right INTEGER, wrong INTEGER, abstained INTEGER, unscored INTEGER, skipped INTEGER,
     tokens INTEGER, seconds REAL, status TEXT, labels TEXT, words TEXT,
     start INTEGER, end INTEGER);
-CREATE UNIQUE INDEX items_key ON items(item, repeat);
 CREATE TABLE probes(n INTEGER PRIMARY KEY, unit INTEGER, item TEXT, repeat INTEGER, probe TEXT,
     outcome TEXT, reason TEXT, verdict TEXT, answer TEXT, category TEXT, region TEXT,
     line TEXT, tokens INTEGER, seconds REAL, start INTEGER, end INTEGER);
-CREATE UNIQUE INDEX probes_key ON probes(item, repeat, probe);
-CREATE INDEX probes_unit ON probes(unit, n);
-CREATE INDEX probes_outcome ON probes(outcome, n);
 CREATE TABLE words(n INTEGER PRIMARY KEY, words TEXT);
-CREATE TABLE labels(label_id INTEGER PRIMARY KEY, dimension TEXT, label TEXT,
+CREATE TABLE labels(label_id INTEGER PRIMARY KEY, dimension TEXT, label TEXT, n_probes INTEGER,
     UNIQUE(dimension, label));
 CREATE TABLE carried(label_id INTEGER, n INTEGER, PRIMARY KEY(label_id, n)) WITHOUT ROWID;
 """
+# Made after the rows, which is faster.
+_INDEXES = """
+CREATE UNIQUE INDEX items_key ON items(item, repeat);
+CREATE UNIQUE INDEX probes_key ON probes(item, repeat, probe);
+CREATE INDEX probes_unit ON probes(unit, n);
+CREATE INDEX probes_outcome ON probes(outcome, n);
+CREATE INDEX probes_reason ON probes(reason) WHERE reason != '';
+"""
+
+
+# A probe that the judge has not come to.
+NO_VERDICT = Verdict("", "", None, None, "unscored", "not_run")
 
 
 class _ItemKey(msgspec.Struct, frozen=True):
@@ -131,9 +136,8 @@ def build_index(folder: Path, out: Path) -> None:
     run = load_run(folder)
     with _replacing(out) as path, closing(sqlite3.connect(path)) as connection:
         connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _TABLES)
-        _write_units(connection, run)
-        _write_probes(connection, run)
-        _write_labels(connection, run)
+        _write_rows(connection, run)
+        connection.executescript(_INDEXES)
         summary = msgspec.json.encode(summary_of(run)).decode()
         keys = connection.execute("SELECT item, repeat, probe FROM probes ORDER BY n").fetchall()
         # Of indexes with one layout, a probe has the same number in each.
@@ -156,91 +160,106 @@ def _replacing(out: Path) -> Iterator[str]:
         Path(part).unlink(missing_ok=True)
 
 
-def _write_units(connection: sqlite3.Connection, run: Run) -> None:
-    """Each item and each of its replies, with the counts of its probes."""
+def _write_rows(connection: sqlite3.Connection, run: Run) -> None:
+    """Each reply with the counts of its probes, each probe, and the labels that it carries."""
     stimuli = _places(run.folder / "items.jsonl", _ItemKey)
-    connection.executemany(
-        "INSERT OR REPLACE INTO stimuli VALUES (?, ?, ?)",
-        ((key.id, *place) for key, place in stimuli.items()),
-    )
     replies = _places(run.folder / "replies.jsonl", _ReplyKey)
-
-    def rows() -> Iterator[Sequence[object]]:
-        for n, (item, repeat) in enumerate(walk(run.items, run.spec.repeats)):
-            reply = run.replies.get((item.id, repeat))
-            found = [
-                outcome_of(run.verdicts.get((item.id, repeat, probe.id)), probe)
-                for probe in item.probes
-            ]
-            said = "" if reply is None else reply.reply or ""
-            labels = [label for group in item.groups.values() for label in group]
-            words = "\n".join([item.id, item.text, *labels, said])
-            yield (
-                n, item.id, repeat, (item.text or said)[:LONGEST_LINE], len(found),
-                *(found.count(name) for name in OUTCOMES),
-                reply and reply.tokens, reply and reply.latency_s,
-                "not_run" if reply is None else reply.status,
-                ", ".join(dict.fromkeys(labels))[:LONGEST_LINE],
-                words[:LONGEST_WORDS].casefold(),
-                *replies.get(_ReplyKey(item.id, repeat), (None, None)),
-            )  # fmt: skip
-
-    connection.executemany(f"INSERT INTO items VALUES ({', '.join('?' * 17)})", rows())
-
-
-def _write_probes(connection: sqlite3.Connection, run: Run) -> None:
-    """Each probe of each reply, in the order of the run's samples."""
-    units = {
-        (item, repeat): n
-        for n, item, repeat in connection.execute("SELECT n, item, repeat FROM items")
-    }
-    places = _places(run.folder / "verdicts.jsonl", _VerdictKey)
+    verdicts = _places(run.folder / "verdicts.jsonl", _VerdictKey)
     seconds = _seconds(run.folder / "calls.jsonl")
-    rows, words = [], []
-    asked = [(item, p) for item, _ in walk(run.items, run.spec.repeats) for p in item.probes]
-    for n, (sample, (item, probe)) in enumerate(zip(run.samples(), asked, strict=True)):
-        key = (sample.id, sample.repeat, sample.probe_id)
-        category = run.protocol.labels(item, probe)[0]
-        spent = (sample.judge_prompt_tokens or 0) + (sample.judge_completion_tokens or 0)
-        rows.append(
-            (
-                n, units[sample.id, sample.repeat], sample.id, sample.repeat, sample.probe_id,
-                outcome_of(run.verdicts.get(key), probe), shortened(sample.reason or ""),
-                "" if sample.verdict is None else str(sample.verdict)[:200], sample.reference[:200],
-                shortened(category), shortened(probe.groups.get("region_id", "")),
-                sample.question[:LONGEST_LINE],
-                spent or None, seconds.get(key, seconds.get((sample.id, sample.repeat, ""))),
-                *places.get(_VerdictKey(sample.id, sample.probe_id, sample.repeat), (None, None)),
-            )
-        )  # fmt: skip
-        words.append((n, _words(sample, probe)))
-    connection.executemany(f"INSERT INTO probes VALUES ({', '.join('?' * 16)})", rows)
-    connection.executemany("INSERT INTO words VALUES (?, ?)", words)
+    labels = _Labels(run)
+    units: list[tuple[object, ...]] = []
+    probes: list[tuple[object, ...]] = []
+    words: list[tuple[int, str]] = []
+    for unit, (item, repeat) in enumerate(walk(run.items, run.spec.repeats)):
+        outcomes: Counter[str] = Counter()
+        whole_call = seconds.get((item.id, repeat, ""))
+        for probe in item.probes:
+            n, verdict = len(probes), run.verdicts.get((item.id, repeat, probe.id)) or NO_VERDICT
+            outcome = outcome_of(verdict, probe)
+            outcomes[outcome] += 1
+            labels.add(n, item, probe)
+            spent = (verdict.usage.prompt or 0) + (verdict.usage.completion or 0)
+            probes.append(
+                (
+                    n, unit, item.id, repeat, probe.id, outcome, shortened(verdict.reason or ""),
+                    "" if verdict.verdict is None else str(verdict.verdict)[:200],
+                    probe.answer[:200], shortened(run.protocol.labels(item, probe)[0]),
+                    shortened(probe.groups.get("region_id", "")),
+                    (item.text or probe.question)[:LONGEST_LINE], spent or None,
+                    seconds.get((item.id, repeat, probe.id), whole_call),
+                    *verdicts.get(_VerdictKey(item.id, probe.id, repeat), (None, None)),
+                )
+            )  # fmt: skip
+            words.append((n, _words(item, probe, verdict)))
+        place = replies.get(_ReplyKey(item.id, repeat), (None, None))
+        units.append((unit, *_unit(run, item, repeat, outcomes), *place))
+    for table, rows in (
+        ("stimuli", [(key.id, *place) for key, place in stimuli.items()]),
+        ("items", units),
+        ("probes", probes),
+        ("words", words),
+        ("labels", labels.rows()),
+        ("carried", labels.carried()),
+    ):
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", rows)
 
 
-def _words(sample: Sample, probe: Probe) -> str:
+def _unit(run: Run, item: Item, repeat: int, outcomes: Mapping[str, int]) -> tuple[object, ...]:
+    """The row of one reply, between its number and its place in the file."""
+    reply = run.replies.get((item.id, repeat)) or ReplyRow(item.id, None, status="not_run")
+    labels = list(dict.fromkeys(label for group in item.groups.values() for label in group))
+    words = "\n".join([item.id, item.text, *labels, reply.reply or ""])
+    return (
+        item.id, repeat, (item.text or reply.reply or "")[:LONGEST_LINE], len(item.probes),
+        *(outcomes.get(name, 0) for name in OUTCOMES), reply.tokens, reply.latency_s, reply.status,
+        ", ".join(labels)[:LONGEST_LINE], words[:LONGEST_WORDS].casefold(),
+    )  # fmt: skip
+
+
+def _words(item: Item, probe: Probe, verdict: Verdict) -> str:
     """What a search for a probe looks into."""
     parts = (
-        sample.id, sample.probe_id, sample.question, *sample.options, sample.reference,
-        sample.judge_reply, sample.reason or "", *probe.groups.values(),
+        item.id, probe.id, item.text or probe.question, *probe.options, probe.answer, verdict.raw,
+        verdict.reason or "", *probe.groups.values(),
     )  # fmt: skip
     return "\n".join(parts)[:LONGEST_WORDS].casefold()
 
 
-def _write_labels(connection: sqlite3.Connection, run: Run) -> None:
-    """Which probes carry which label of each dimension."""
-    table = run.table()
-    number = 0
-    for dimension in run.protocol.dimensions:
-        for label, mask in sorted(group_masks(table, run.items, dimension).items()):
-            number += 1
-            connection.execute(
-                "INSERT INTO labels VALUES (?, ?, ?)", (number, dimension, shortened(label))
-            )
-            connection.executemany(
-                "INSERT INTO carried VALUES (?, ?)",
-                ((number, int(row)) for row in np.flatnonzero(mask)),
-            )
+class _Labels:
+    """Which probes carry which labels of the dimensions by which a run is broken down."""
+
+    def __init__(self, run: Run) -> None:
+        # As in breakdowns: a dimension that probes have is theirs, another one their items'.
+        own = {name for item in run.items for probe in item.probes for name in probe.groups}
+        self._of_probes = [name for name in run.protocol.dimensions if name in own]
+        self._of_items = [name for name in run.protocol.dimensions if name not in own]
+        self._order = {name: k for k, name in enumerate(run.protocol.dimensions)}
+        self._found: dict[tuple[str, str], list[int]] = {}
+
+    def add(self, n: int, item: Item, probe: Probe) -> None:
+        """Keep the labels of a probe by its number."""
+        for name in self._of_probes:
+            if label := probe.groups.get(name, ""):
+                self._found.setdefault((name, label), []).append(n)
+        for name in self._of_items:
+            for label in dict.fromkeys(item.groups.get(name, ())):
+                self._found.setdefault((name, label), []).append(n)
+
+    def _sorted(self) -> list[tuple[str, str]]:
+        return sorted(self._found, key=lambda key: (self._order[key[0]], key[1]))
+
+    def rows(self) -> list[tuple[int, str, str, int]]:
+        """Each label with its number, dimension and count, in the order of the breakdowns."""
+        return [
+            (k, name, shortened(label), len(self._found[name, label]))
+            for k, (name, label) in enumerate(self._sorted(), 1)
+        ]
+
+    def carried(self) -> list[tuple[int, int]]:
+        """The number of each label with that of each probe that carries it."""
+        return [(k, n) for k, key in enumerate(self._sorted(), 1) for n in self._found[key]]
 
 
 def _places(file: Path, kind: type[Key]) -> dict[Key, tuple[int, int]]:

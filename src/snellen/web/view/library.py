@@ -138,7 +138,12 @@ class Library:
 
     def boards(self) -> tuple[Board, ...]:
         """The runs that can be shown, sorted into those that belong side by side."""
-        entries = [entry for entry in self.look() if entry.run is not None]
+        self.look()
+        return self._arranged()
+
+    def _arranged(self) -> tuple[Board, ...]:
+        """The same as far as they are known, without a look at the disk."""
+        entries = [entry for entry in self.entries.values() if entry.run is not None]
         state = tuple((e.key, e.stamp, e.read) for e in entries)
         with self._lock:
             if self._boards[0] != state:
@@ -150,7 +155,7 @@ class Library:
 
     def board_of(self, entry: Entry) -> Board:
         """The runs that belong beside a run."""
-        for board in self.boards():
+        for board in self._arranged():
             if entry.folder in {run.folder for run in board.section.runs}:
                 return board
         raise RunFolderError(entry.trouble or f"{entry.folder} has no summary yet")

@@ -249,10 +249,7 @@ def page_of(address: Address, total: int) -> tuple[int, int]:
 def facets(connection: sqlite3.Connection) -> Iterator[tuple[str, list[tuple[str, int]]]]:
     """Each dimension with its labels and how many probes carry them."""
     found: dict[str, list[tuple[str, int]]] = {}
-    rows = connection.execute(
-        "SELECT l.dimension, l.label, count(c.n) FROM labels l JOIN carried c USING (label_id) "
-        "GROUP BY l.label_id ORDER BY l.label_id"
-    )
+    rows = connection.execute("SELECT dimension, label, n_probes FROM labels ORDER BY label_id")
     for dimension, label, n in rows:
         found.setdefault(dimension, []).append((label, n))
     yield from found.items()
