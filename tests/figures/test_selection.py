@@ -17,15 +17,10 @@ from PIL import Image as Pillow
 from tests.worlds.report_runs import HOSTILE, direct_run, reading_run, rubric_run
 
 from snellen.figures import bars, card, heat, radar, rings, scatter, style
+from snellen.figures.bars import domain_weights, judges_chart
 from snellen.figures.calibration import calibration_of, reliability
-from snellen.figures.selection import (
-    charts_of,
-    domain_weights,
-    judges_chart,
-    overview_chart,
-    published_points,
-    write_charts,
-)
+from snellen.figures.scatter import published_points
+from snellen.figures.selection import charts_of, overview_chart, write_charts
 from snellen.figures.series import Series, best_runs, series_of
 from snellen.records import Region
 from snellen.runs.naming import named_apart

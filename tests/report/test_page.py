@@ -16,12 +16,12 @@ from tests.worlds.report_runs import HOSTILE, PROMPT, direct_run, reading_run, r
 from snellen.cli import cli
 from snellen.errors import DataError, UsageError
 from snellen.records import Item, Probe, ReplyRow, Verdict
+from snellen.report.environment import source_hash
 from snellen.report.gallery import gallery_of
 from snellen.report.page import (
     ReportOptions,
     bundled_regions,
     report,
-    source_hash,
     write_report,
 )
 from snellen.report.sections import failures_table, sections_of

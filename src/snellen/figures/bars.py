@@ -6,11 +6,23 @@ Source: CapProbe, figures 2 (domains), 3 (categories) and 9 (accuracy by domain)
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from snellen.figures.series import Series, labels_of, percent
+from snellen.figures.chart import Chart
+from snellen.figures.series import (
+    FEW_IMAGES,
+    MOST_SHOWN,
+    Series,
+    axis_title,
+    few_of,
+    is_thin,
+    labels_of,
+    percent,
+    series_of,
+)
 from snellen.figures.style import (
     DOUBLE,
     INK,
@@ -30,11 +42,16 @@ from snellen.figures.style import (
     styled,
     wrapped,
 )
+from snellen.records import Item
+from snellen.runs.folder import Run
+from snellen.runs.spec import Value
+from snellen.runs.summary import summary_of
+from snellen.tables.table import title_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FEW_IMAGES = 5
 BAR_HEIGHT = 0.135
 GROUP_GAP = 0.1
 THIN_BAR = 0.075
@@ -60,17 +77,6 @@ class _Plan:
         return self.bar + GROUP_GAP
 
 
-def _plan(n_series: int, n_rows: int) -> _Plan:
-    """Few models have thick bars that carry a number each; many are packed to fit a page."""
-    each = n_series <= MOST_NUMBERED
-    bar = (BAR_HEIGHT if each else THIN_BAR) * n_series
-    for n_columns in (1, 2, 3):
-        a_column = math.ceil(n_rows / n_columns)
-        if a_column * (bar + GROUP_GAP) <= MOST_HEIGHT:
-            break
-    return _Plan(bar, n_columns, a_column, each)
-
-
 def domain_bars(
     series: Sequence[Series], *, few: int = FEW_IMAGES, unit: str = "images", title: str = ""
 ) -> Figure:
@@ -78,8 +84,20 @@ def domain_bars(
 
     Domains with fewer than `few` items are grey: their rates describe those items and no more.
     """
-    rows = _by_mean(series)
-    plan = _plan(len(series), len(rows))
+
+    def mean(label: str) -> float:
+        known = [v for one in series if not math.isnan(v := percent(one.values.get(label)))]
+        return sum(known) / len(known) if known else -1.0
+
+    rows = sorted(labels_of(series), key=lambda label: (-mean(label), label))
+    # Few models have thick bars that carry a number each; many are packed to fit a page.
+    each = len(series) <= MOST_NUMBERED
+    bar = (BAR_HEIGHT if each else THIN_BAR) * len(series)
+    for n_columns in (1, 2, 3):
+        a_column = math.ceil(len(rows) / n_columns)
+        if a_column * (bar + GROUP_GAP) <= MOST_HEIGHT:
+            break
+    plan = _Plan(bar, n_columns, a_column, each)
     with styled():
         narrow = plan.n_columns == 1 and len(series) == 1
         figure = new_figure(SINGLE if narrow else DOUBLE, 0.85 + plan.a_column * plan.row)
@@ -93,23 +111,29 @@ def domain_bars(
     return figure
 
 
-def _by_mean(series: Sequence[Series]) -> list[str]:
-    def mean(label: str) -> float:
-        known = [v for one in series if not math.isnan(v := percent(one.values.get(label)))]
-        return sum(known) / len(known) if known else -1.0
-
-    return sorted(labels_of(series), key=lambda label: (-mean(label), label))
-
-
 def _n_items(series: Sequence[Series], label: str) -> int:
     return max((one.n_items.get(label, 0) for one in series), default=0)
 
 
 def _domain_column(
-    axes: Any, series: Sequence[Series], rows: Sequence[str], *, few: int, plan: _Plan
+    axes: Axes, series: Sequence[Series], rows: Sequence[str], *, few: int, plan: _Plan
 ) -> None:
     for place, label in enumerate(rows):
-        _domain_row(axes, series, (place, label), few=few, plan=plan)
+        n = _n_items(series, label)
+        thick = plan.bar / len(series) / plan.row
+        values = [percent(one.values.get(label)) for one in series]
+        for k, value in enumerate(values):
+            if math.isnan(value):
+                continue
+            y = place + thick * (k - (len(series) - 1) / 2)
+            colour = look_of(series[k].name, k).colour
+            colour = faded(colour) if n < few else colour
+            axes.barh(y, value, height=thick * 0.92, color=colour)
+            if plan.number_each:
+                _put_number(axes, value, y, n)
+        known = [value for value in values if not math.isnan(value)]
+        if not plan.number_each and known:
+            _put_number(axes, max(known), place, n)
     width = LABEL_CHARS if plan.n_columns < 3 else 14
     names = [wrapped(readable(label), width) for label in rows]
     axes.set_yticks(range(len(rows)), names)
@@ -119,28 +143,7 @@ def _domain_column(
     axes.spines["left"].set_visible(False)
 
 
-def _domain_row(
-    axes: Any, series: Sequence[Series], row: tuple[int, str], *, few: int, plan: _Plan
-) -> None:
-    place, label = row
-    n = _n_items(series, label)
-    thick = plan.bar / len(series) / plan.row
-    values = [percent(one.values.get(label)) for one in series]
-    for k, value in enumerate(values):
-        if math.isnan(value):
-            continue
-        y = place + thick * (k - (len(series) - 1) / 2)
-        colour = look_of(series[k].name, k).colour
-        colour = faded(colour) if n < few else colour
-        axes.barh(y, value, height=thick * 0.92, color=colour)
-        if plan.number_each:
-            _put_number(axes, value, y, n)
-    known = [value for value in values if not math.isnan(value)]
-    if not plan.number_each and known:
-        _put_number(axes, max(known), place, n)
-
-
-def _put_number(axes: Any, value: float, y: float, n: int) -> None:
+def _put_number(axes: Axes, value: float, y: float, n: int) -> None:
     axes.text(value + 1.5, y, str(n), fontsize=SMALL, va="center_baseline", color=SOFT)
 
 
@@ -172,9 +175,16 @@ def group_bars(series: Sequence[Series], *, title: str = "Overall accuracy, %") 
         for k, label in enumerate(labels):
             for place, one in enumerate(series):
                 value = one.values.get(label)
+                if value is None or value.value is None:
+                    continue
                 y = place + thick * (k - (len(labels) - 1) / 2)
-                style = replace(look_of(one.name, place), hatch=look(k).hatch)
-                _bar_with_interval(axes, y, value, thick, style)
+                axes.barh(
+                    y, percent(value), height=thick * 0.9, color=look_of(one.name, place).colour,
+                    hatch=look(k).hatch, edgecolor=INK, linewidth=0.4,
+                )  # fmt: skip
+                if value.ci95 is not None:
+                    ends = [100 * end for end in value.ci95]
+                    axes.plot(ends, [y, y], color=INK, linewidth=0.9, zorder=4)
             axes.barh([math.nan], [math.nan], color=PALE, hatch=look(k).hatch, edgecolor=INK,
                       linewidth=0.4, label=legend_name(label))  # fmt: skip
         axes.set_yticks(range(len(series)), [plain(one.name, 26) for one in series])
@@ -184,18 +194,6 @@ def group_bars(series: Sequence[Series], *, title: str = "Overall accuracy, %") 
         axes.set_xlabel(title)
         figure.legend(loc="outside upper left", ncols=3)
     return figure
-
-
-def _bar_with_interval(axes: Any, y: float, value: Any, thick: float, style: Any) -> None:
-    width = percent(value)
-    if math.isnan(width):
-        return
-    axes.barh(
-        y, width, height=thick * 0.9, color=style.colour, hatch=style.hatch, edgecolor=INK,
-        linewidth=0.4,
-    )  # fmt: skip
-    if value.ci95 is not None:
-        axes.plot([100 * end for end in value.ci95], [y, y], color=INK, linewidth=0.9, zorder=4)
 
 
 def share_bars(counts: Mapping[str, int], *, unit: str = "questions") -> Figure:
@@ -244,7 +242,7 @@ def domain_tree(tree: Mapping[str, Mapping[str, float]], *, unit: str = "images"
 
 
 def _tree_column(
-    axes: Any,
+    axes: Axes,
     rows: Sequence[tuple[str, Mapping[str, float]]],
     longest: float,
     chars_a_unit: float,
@@ -273,3 +271,143 @@ def _tree_column(
     axes.locator_params(axis="x", integer=True, nbins=5)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
+
+
+def generator_chart(runs: Sequence[Run]) -> Chart | None:
+    """The headline by the generator of the questions; None where one generator wrote them."""
+    metric = runs[0].protocol.headline
+    series = series_of(runs, "generator", metric)
+    if not series or len(series[0].values) < 2:
+        return None
+    caption = "Does a model do better on the questions of one generator? Lines are 95% intervals."
+    return Chart(
+        "bars-generator", f"{title_of(metric)} by question generator", caption,
+        group_bars(series, title=axis_title(metric)),
+    )  # fmt: skip
+
+
+def shares_chart(run: Run) -> Chart | None:
+    """How many questions each category has; None for fewer than two categories."""
+    counts = Counter(p.groups.get("category", "") for i in run.items for p in i.probes)
+    counts.pop("", None)
+    if len(counts) < 2:
+        return None
+    return Chart(
+        "shares-category", "Questions by category", "What the benchmark asks.",
+        share_bars(counts),
+    )  # fmt: skip
+
+
+def tree_chart(run: Run) -> Chart | None:
+    """The domains of a benchmark as bars, cut into sub-domains; None for fewer than two."""
+    tree = domain_weights(run.items)
+    if len(tree) < 2:
+        return None
+    caption = (
+        "Pictures of each domain, cut into sub-domains; a picture with several sub-domains in a "
+        "domain counts there in equal parts."
+    )
+    n_few = sum(sum(parts.values()) < FEW_IMAGES for parts in tree.values())
+    return Chart(
+        "domains", "Domains of the benchmark", caption, domain_tree(tree),
+        is_thin=n_few > len(tree) / 2,
+    )  # fmt: skip
+
+
+def rubric_domain_chart(runs: Sequence[Run]) -> Chart | None:
+    """The score of rubric runs by domain; None for fewer than two domains."""
+    shown, remark = few_of(runs)
+    series = series_of(shown, "category", "score")
+    if not series or len(series[0].values) < 2:
+        return None
+    caption = f"Domains with fewer than {FEW_IMAGES} pictures are grey.{remark}"
+    figure = domain_bars(series, title="Score, %")
+    return Chart("bars-category", "Score by domain", caption, figure, is_thin=is_thin(series))
+
+
+def shut_gates_chart(runs: Sequence[Run]) -> Chart | None:
+    """The share of pictures whose gate is shut, by domain; None for fewer than two domains."""
+
+    def complement(value: Value) -> Value:
+        ends = value.ci95 and (1 - value.ci95[1], 1 - value.ci95[0])
+        return replace(value, value=None if value.value is None else 1 - value.value, ci95=ends)
+
+    shown, remark = few_of(runs)
+    series = [
+        replace(one, values={label: complement(value) for label, value in one.values.items()})
+        for one in series_of(shown, "category", "gate_pass")
+    ]
+    if not series or len(series[0].values) < 2:
+        return None
+    caption = (
+        f"Pictures on which a Must-Right statement failed, or could not be scored. Domains with "
+        f"fewer than {FEW_IMAGES} pictures are grey.{remark}"
+    )
+    figure = domain_bars(series, title="Gates shut, %")
+    return Chart("bars-gates", "Shut gates by domain", caption, figure, is_thin=is_thin(series))
+
+
+def judges_chart(runs: Sequence[Run]) -> Chart | None:
+    """The headline of models that several judges read; None where no two judges read one model.
+
+    The runs share data, protocol and control.
+    """
+    metric = runs[0].protocol.headline
+    found: dict[str, dict[str, Value]] = {}
+    for run in runs:
+        found.setdefault(run.name, {})[run.spec.judge.name] = summary_of(run).metrics[metric]
+    series = [Series(name, values) for name, values in found.items() if len(values) > 1]
+    if not series:
+        return None
+    caption = "The same models under several judges. Lines are 95% intervals."
+    if len(series) > MOST_SHOWN:
+        caption += f" The first {MOST_SHOWN} of {len(series)} models."
+    figure = group_bars(series[:MOST_SHOWN], title=axis_title(metric))
+    return Chart("bars-judges", f"{title_of(metric)} by judge", caption, figure)
+
+
+def domain_chart(runs: Sequence[Run], dimension: str) -> Chart | None:
+    """The headline by the labels of a dimension of domains; None for fewer than two labels."""
+    headline = runs[0].protocol.headline
+    title = f"{title_of(headline)} by domain"
+    shown, remark = few_of(runs)
+    series = series_of(shown, dimension, headline)
+    if not series or len(series[0].values) < 2:
+        return None
+    caption = (
+        f"Pooled over the probes of all pictures with that label; domains with fewer than "
+        f"{FEW_IMAGES} pictures are grey.{remark}"
+    )
+    figure = domain_bars(series, title=axis_title(headline))
+    return Chart(f"bars-{dimension}", title, caption, figure, is_thin=is_thin(series))
+
+
+def domain_weights(items: Sequence[Item]) -> dict[str, dict[str, float]]:
+    """For each domain the items in each of its sub-domains; each item weighs 1 in each domain."""
+    parents = _parents()
+    tree: dict[str, dict[str, float]] = {}
+    for item in items:
+        domains, below = item.groups.get("l1", ()), item.groups.get("l2", ())
+        # A name from outside the taxonomy has its place only where there is no choice.
+        unlisted = domains if len(domains) == 1 else ()
+        for domain in domains:
+            own = [n for n in below if domain in parents.get(n, unlisted)] or ["other"]
+            for name in own:
+                part = tree.setdefault(domain, {})
+                part[name] = part.get(name, 0.0) + 1 / len(own)
+    return tree
+
+
+def _parents() -> dict[str, tuple[str, ...]]:
+    """The domains that each sub-domain of the taxonomy belongs to."""
+    from importlib import resources
+
+    import msgspec
+
+    file = resources.files("snellen") / "data" / "capprobe_taxonomy.json"
+    taxonomy = msgspec.json.decode(file.read_bytes(), type=dict[str, list[str]])
+    found: dict[str, tuple[str, ...]] = {}
+    for domain, names in taxonomy.items():
+        for name in names:
+            found[name] = (*found.get(name, ()), domain)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from snellen.figures.chart import Chart
 from snellen.figures.style import (
     INK,
     PALE,
@@ -62,3 +63,15 @@ def reliability(found: Calibration) -> Figure:
         )  # fmt: skip
         lower.set(xlabel="Confidence in the letter given, %", ylabel="Answers")
     return figure
+
+
+def reliability_chart(runs: Sequence[Run]) -> Chart | None:
+    """The judge's reliability over runs with stored probabilities; None without any."""
+    found = calibration_of(runs)
+    if found is None:
+        return None
+    caption = (
+        "How often the letter that the judge gave is right, by the probability that it gave it; "
+        "abstentions are left out. ECE is the expected calibration error."
+    )
+    return Chart("reliability", "Reliability of the judge", caption, reliability(found))

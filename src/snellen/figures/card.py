@@ -8,9 +8,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from snellen.errors import ImageError
 from snellen.figures import style
+from snellen.figures.chart import Chart
 from snellen.figures.series import name_of
 from snellen.figures.style import (
     DOUBLE,
@@ -87,18 +89,14 @@ def choose_card(runs: Sequence[Run], regions: Mapping[str, Region] | None = None
         return None
     best: tuple[int, Item, list[Probe]] | None = None
     for item in chosen[0].items:
-        if not item.images or not _all_answered(chosen, item):
+        replies = [run.replies.get((item.id, 0)) for run in chosen]
+        if not item.images or not all(r and r.status == "ok" and r.reply for r in replies):
             continue
         probes = _telling_probes(chosen, item)
         score = sum(_spread(chosen, item, probe) for probe in probes)
         if len(probes) >= 2 and score > (0 if best is None else best[0]):
             best = (score, item, probes)
     return None if best is None else _card(chosen, best[1], best[2], regions or {})
-
-
-def _all_answered(runs: Sequence[Run], item: Item) -> bool:
-    replies = [run.replies.get((item.id, 0)) for run in runs]
-    return all(r is not None and r.status == "ok" and r.reply for r in replies)
 
 
 def _telling_probes(runs: Sequence[Run], item: Item) -> list[Probe]:
@@ -127,6 +125,11 @@ def _mark(verdict: Verdict | None, probe: Probe) -> str:
 def _card(
     runs: Sequence[Run], item: Item, probes: Sequence[Probe], regions: Mapping[str, Region]
 ) -> Card:
+    def answer(run: Run, probe: Probe) -> CardAnswer:
+        verdict = run.verdicts.get((item.id, 0, probe.id))
+        said = "" if verdict is None or verdict.verdict is None else str(verdict.verdict)
+        return CardAnswer(name_of(run), said or "no verdict", _mark(verdict, probe))
+
     ids = [p.groups.get("region_id", "") for p in probes]
     known = [name for name in dict.fromkeys(ids) if name in regions]
     captions = tuple((name_of(r), r.replies[item.id, 0].reply or "") for r in runs)
@@ -136,7 +139,7 @@ def _card(
             p.question,
             p.options,
             p.answer,
-            tuple(_answer(run, item, p) for run in runs),
+            tuple(answer(run, p) for run in runs),
             known.index(name) + 1 if name in known else None,
         )
         for p, name in zip(probes, ids, strict=True)
@@ -144,14 +147,10 @@ def _card(
     return Card(item.id, captions, shown, tuple(regions[name].bbox for name in known))
 
 
-def _answer(run: Run, item: Item, probe: Probe) -> CardAnswer:
-    verdict = run.verdicts.get((item.id, 0, probe.id))
-    said = "" if verdict is None or verdict.verdict is None else str(verdict.verdict)
-    return CardAnswer(name_of(run), said or "no verdict", _mark(verdict, probe))
-
-
 def qualitative_card(card: Card, picture: Pixels) -> Figure:
     """The card as a figure; `picture` is upright, in full size or smaller."""
+    from matplotlib.lines import Line2D
+
     with styled():
         columns = [_probe_lines(p, _probe_width(card)) for p in card.probes]
         height = TOP_HEIGHT + LINE * max((len(c) for c in columns), default=0) + 0.18
@@ -162,7 +161,8 @@ def qualitative_card(card: Card, picture: Pixels) -> Figure:
         for k, lines in enumerate(columns):
             left = MARGIN + k * (_probe_width(card) + 0.12)
             _write(figure, (left, height - TOP_HEIGHT - 0.22), lines, height)
-        _rule(figure, height - TOP_HEIGHT - 0.05, height)
+        ends, y = [MARGIN / DOUBLE, 1 - MARGIN / DOUBLE], (height - TOP_HEIGHT - 0.05) / height
+        figure.add_artist(Line2D(ends, [y, y], color=RULE, linewidth=0.6))
     return figure
 
 
@@ -200,28 +200,27 @@ def _probe_lines(probe: CardProbe, width: float) -> list[_Line]:
 
 def _fold(text: str, width: float, most: int) -> list[str]:
     """At most `most` lines that are no wider than `width` inches, wide letters or not."""
-    chars = _chars(width)
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    chars, size = _chars(width), FontProperties(size=SMALL)
     while True:
         lines = textwrap.wrap(plain(text), chars)
         if len(lines) > most:
             lines = textwrap.wrap(plain(text), chars, max_lines=most, placeholder=" \u2026")
-        widest = max(map(_inches, lines), default=0.0)
+        points = (
+            text_to_path.get_text_width_height_descent(line, size, ismath=False)[0]
+            for line in lines
+        )
+        widest = max(points, default=0.0) / 72
         if widest <= width + SLACK or chars <= FEWEST_CHARS:
             return lines or [""]
         chars = max(FEWEST_CHARS, min(chars - 1, int(chars * width / widest)))
 
 
-def _inches(line: str) -> float:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    size = FontProperties(size=SMALL)
-    points, _, _ = text_to_path.get_text_width_height_descent(line, size, ismath=False)
-    return float(points) / 72
-
-
 def _draw_picture(figure: Figure, card: Card, picture: Pixels, height: float) -> None:
     import numpy as np
+    from matplotlib.patches import Rectangle
 
     small = picture.copy()
     small.thumbnail((900, 900))
@@ -234,24 +233,17 @@ def _draw_picture(figure: Figure, card: Card, picture: Pixels, height: float) ->
         wide / DOUBLE,
         high / height,
     )
-    axes: Any = figure.add_axes(place)
+    axes = figure.add_axes(place)
     axes.imshow(np.asarray(small), extent=(0, 1000, 1000, 0), aspect="auto")
     axes.set_axis_off()
     for k, (top, left, bottom, right) in enumerate(card.boxes, 1):
-        _box(axes, k, (top, left, bottom, right))
-
-
-def _box(axes: Any, number: int, bbox: tuple[float, float, float, float]) -> None:
-    from matplotlib.patches import Rectangle
-
-    top, left, bottom, right = bbox
-    corner, size = (left, top), (right - left, bottom - top)
-    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=ON_DARK, linewidth=2.4))
-    axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=ON_LIGHT, linewidth=1.3))
-    axes.text(
-        left + 14, top + 18, str(number), ha="left", va="top", color=ON_DARK, fontsize=SMALL,
-        fontweight="bold", bbox={"facecolor": ON_LIGHT, "edgecolor": ON_DARK, "pad": 1.5},
-    )  # fmt: skip
+        corner, extent = (left, top), (right - left, bottom - top)
+        for colour, line in ((ON_DARK, 2.4), (ON_LIGHT, 1.3)):
+            axes.add_patch(Rectangle(corner, *extent, fill=False, edgecolor=colour, linewidth=line))
+        axes.text(
+            left + 14, top + 18, str(k), ha="left", va="top", color=ON_DARK, fontsize=SMALL,
+            fontweight="bold", bbox={"facecolor": ON_LIGHT, "edgecolor": ON_DARK, "pad": 1.5},
+        )  # fmt: skip
 
 
 def _draw_captions(figure: Figure, card: Card, height: float) -> None:
@@ -275,8 +267,22 @@ def _write(
         )  # fmt: skip
 
 
-def _rule(figure: Figure, y: float, height: float) -> None:
-    from matplotlib.lines import Line2D
+def card_chart(runs: Sequence[Run], regions: Mapping[str, Region] | None) -> Chart | None:
+    """The card of the picture that tells the best models apart; None without one."""
+    from snellen.pictures.prepare import open_upright
 
-    ends = [MARGIN / DOUBLE, 1 - MARGIN / DOUBLE]
-    figure.add_artist(Line2D(ends, [y / height] * 2, color=RULE, linewidth=0.6))
+    found = choose_card(runs, regions)
+    if found is None:
+        return None
+    item = next(i for i in runs[0].items if i.id == found.title)
+    try:
+        picture = open_upright(item.images[0])
+    except ImageError:
+        return None
+    caption = (
+        f"Picture {item.id}: captions side by side, and three probes on which they differ. "
+        "\u2713 right, \u2717 wrong, ? the judge could not tell."
+    )
+    return Chart(
+        "card", "One picture, several captions", caption, qualitative_card(found, picture),
+    )  # fmt: skip

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from snellen.figures.series import Series, labels_of, percent
+from snellen.figures.chart import Chart
+from snellen.figures.series import Series, is_thin, labels_of, percent, series_of
 from snellen.figures.style import (
     DOUBLE,
     ON_DARK,
@@ -22,6 +23,7 @@ from snellen.figures.style import (
     styled,
     wrapped,
 )
+from snellen.runs.folder import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,7 +98,7 @@ def _ink_on(value: float) -> str:
     """White on dark cells and ink on light ones, by the relative luminance of the cell."""
     import matplotlib as mpl
 
-    ground: Any = mpl.colormaps[MAP](min(1.0, value))
+    ground = mpl.colormaps[MAP](min(1.0, value))
     linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in ground[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return ON_DARK if luminance < 0.2 else ON_LIGHT
@@ -109,3 +111,15 @@ def _items(series: Sequence[Series], label: str) -> int:
 def narrow(label: str) -> str:
     """A label in short lines, as it stands above a column."""
     return wrapped(readable(label).replace("/", "/ "), 11).replace("/ ", "/")
+
+
+def heat_chart(runs: Sequence[Run]) -> Chart | None:
+    """The score of rubric runs by domain and model; None for fewer than two domains."""
+    series = series_of(runs, "category", "score")
+    if not series or len(series[0].values) < 2:
+        return None
+    caption = "Mean gated score of the pictures of each domain; n counts pictures."
+    return Chart(
+        "heat-category", "Score by domain and model", caption, heat_map(series),
+        is_thin=is_thin(series),
+    )  # fmt: skip

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
-from snellen.figures.series import Series, labels_of, percent
+from snellen.figures.chart import Chart
+from snellen.figures.series import Series, few_of, labels_of, percent, series_of
 from snellen.figures.style import (
     DOUBLE,
     INK,
@@ -23,9 +24,12 @@ from snellen.figures.style import (
     styled,
     wrapped,
 )
+from snellen.runs.folder import Run
+from snellen.tables.table import title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.projections.polar import PolarAxes
 
 LEAST_AXES = 3
 WRAP = 16
@@ -38,7 +42,7 @@ def radar(series: Sequence[Series], *, intervals: bool = False) -> Figure:
     with styled():
         rows = math.ceil(len(series) / LEGEND_COLUMNS)
         figure = new_figure(DOUBLE, 3.85 + 0.15 * rows)
-        axes = figure.add_subplot(projection="polar")
+        axes = cast("PolarAxes", figure.add_subplot(projection="polar"))
         angles = [2 * math.pi * k / len(labels) for k in range(len(labels))]
         top = _top(series, intervals=intervals)
         _dress(axes, labels, angles, top)
@@ -53,14 +57,17 @@ def radar(series: Sequence[Series], *, intervals: bool = False) -> Figure:
             if len(series) == 1:
                 axes.fill([*angles, angles[0]], [*values, values[0]], color=style.colour, alpha=0.1)
             if intervals:
-                _whiskers(axes, one, labels, _fan(angles, k, len(series)), style.colour)
+                for label, angle in zip(labels, angles, strict=True):
+                    found = one.values.get(label)
+                    if found is not None and found.ci95 is not None:
+                        # Whiskers of several models stand side by side.
+                        shifted = angle + 0.035 * (k - (len(series) - 1) / 2)
+                        axes.plot(
+                            [shifted] * 2, [100 * end for end in found.ci95], color=style.colour,
+                            linewidth=0.9, alpha=0.8,
+                        )  # fmt: skip
         figure.legend(loc="outside lower center", ncols=min(LEGEND_COLUMNS, len(series)))
     return figure
-
-
-def _fan(angles: Sequence[float], k: int, n: int) -> list[float]:
-    """Angles shifted a little for each model, so that whiskers stand side by side."""
-    return [a + 0.035 * (k - (n - 1) / 2) for a in angles]
 
 
 def _top(series: Sequence[Series], *, intervals: bool) -> float:
@@ -74,7 +81,7 @@ def _top(series: Sequence[Series], *, intervals: bool) -> float:
     return min(100.0, max(20.0, 10 * math.ceil(10 * highest - 1e-9)))
 
 
-def _dress(axes: Any, labels: Sequence[str], angles: Sequence[float], top: float) -> None:
+def _dress(axes: PolarAxes, labels: Sequence[str], angles: Sequence[float], top: float) -> None:
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     axes.set_ylim(0, top)
@@ -95,11 +102,27 @@ def _dress(axes: Any, labels: Sequence[str], angles: Sequence[float], top: float
         )  # fmt: skip
 
 
-def _whiskers(
-    axes: Any, one: Series, labels: Sequence[str], angles: Sequence[float], colour: str
-) -> None:
-    for label, angle in zip(labels, angles, strict=True):
-        value = one.values.get(label)
-        if value is not None and value.ci95 is not None:
-            low, high = (100 * end for end in value.ci95)
-            axes.plot([angle, angle], [low, high], color=colour, linewidth=0.9, alpha=0.8)
+def _radar_chart(
+    runs: Sequence[Run], dimension: str, metric: str, title: str, *, intervals: bool = False
+) -> Chart | None:
+    shown, remark = few_of(runs)
+    series = series_of(shown, dimension, metric)
+    labels = {label for one in series for label in one.values}
+    if len(labels) < LEAST_AXES:
+        return None
+    lines = " Lines across the axes are 95% intervals." if intervals else ""
+    caption = f"Strict values in per cent.{lines}{remark}"
+    return Chart(f"radar-{dimension}", title, caption, radar(series, intervals=intervals))
+
+
+def headline_radar(runs: Sequence[Run]) -> Chart | None:
+    """The headline by category of the questions; None for fewer than three categories."""
+    headline = runs[0].protocol.headline
+    title = f"{title_of(headline)} by question category"
+    return _radar_chart(runs, "category", headline, title)
+
+
+def capability_radar(runs: Sequence[Run]) -> Chart | None:
+    """The accuracy by capability with intervals; None for fewer than three capabilities."""
+    title = "Accuracy by capability"
+    return _radar_chart(runs, "error_category", "accuracy", title, intervals=True)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from snellen.figures.bars import domain_weights
+from snellen.figures.chart import Chart
 from snellen.figures.style import (
     DOUBLE,
     INK,
@@ -19,8 +21,10 @@ from snellen.figures.style import (
     plain,
     styled,
 )
+from snellen.runs.folder import Run
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Inner and outer edge of each ring, in a unit circle.
@@ -74,7 +78,7 @@ def domain_rings(tree: Mapping[str, Mapping[str, float]], *, unit: str = "labels
 
 
 def _sector(
-    axes: Any,
+    axes: Axes,
     angles: tuple[float, float],
     radii: tuple[float, float],
     *,
@@ -91,7 +95,7 @@ def _sector(
     )  # fmt: skip
 
 
-def _name(axes: Any, angles: tuple[float, float], radii: tuple[float, float], name: str) -> None:
+def _name(axes: Axes, angles: tuple[float, float], radii: tuple[float, float], name: str) -> None:
     """A name along the radius: within the inner ring, outside of the outer one."""
     start, width = angles
     if width < LEAST_ANGLES[radii]:
@@ -113,3 +117,15 @@ def _name(axes: Any, angles: tuple[float, float], radii: tuple[float, float], na
         *place(sum(INNER) / 2), plain(name, 15), rotation=turn, rotation_mode="anchor",
         ha="center", va="center", fontsize=SMALL, color=ON_LIGHT,
     )  # fmt: skip
+
+
+def rings_chart(run: Run) -> Chart | None:
+    """The domains of a benchmark as two rings; None for fewer than two domains."""
+    tree = domain_weights(run.items)
+    if len(tree) < 2:
+        return None
+    caption = (
+        "Inside the domains, outside their sub-domains, as wide as their share of the pictures. "
+        "Colours only tell neighbours apart."
+    )
+    return Chart("rings", "Domains and sub-domains", caption, domain_rings(tree))

@@ -9,9 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from snellen.figures.chart import Chart
+from snellen.figures.series import MOST_SHOWN, name_of, plain_value, scaled
 from snellen.figures.style import (
     DOUBLE,
     INK,
@@ -27,7 +29,11 @@ from snellen.figures.style import (
     spread_labels,
     styled,
 )
+from snellen.runs.folder import Run
+from snellen.runs.naming import kept_share, whole_name
+from snellen.runs.summary import summary_of
 from snellen.stats.agreement import pearson, spearman
+from snellen.studies.published import METRICS, published_models
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -239,7 +245,14 @@ def length_lines(points: Sequence[LengthPoint]) -> Figure:
         axes.set_yticks([0, 20, 40, 60, 80, 100])
         axes.set_ylabel("%")
         figure.legend(loc="outside upper left", ncols=2)
-        _name_lengths(axes, ordered)
+        tops = [(p.tokens, max(p.coverage, p.effective)) for p in ordered]
+        lows = [(p.tokens, min(p.coverage, p.effective)) for p in ordered]
+        if len(ordered) <= MOST_NAMES:
+            names = [plain(p.name, NAME_CHARS) for p in ordered]
+            spread_labels(axes, tops, names, (200.0, 125.0), avoid=lows)
+        else:
+            spread_labels(axes, tops, _numbers(ordered), (330.0, 125.0), avoid=lows)
+            _key(axes, [p.name for p in ordered])
     return figure
 
 
@@ -286,17 +299,6 @@ def _length_axes(axes: Axes, tokens: Sequence[float]) -> None:
     pad = 0.12 * (max(tokens) - min(tokens)) or 10.0
     axes.set_xlim(max(0.0, min(tokens) - pad), max(tokens) + pad)
     axes.set_xlabel("Tokens per caption")
-
-
-def _name_lengths(axes: Axes, points: Sequence[LengthPoint]) -> None:
-    tops = [(p.tokens, max(p.coverage, p.effective)) for p in points]
-    lows = [(p.tokens, min(p.coverage, p.effective)) for p in points]
-    if len(points) <= MOST_NAMES:
-        names = [plain(p.name, NAME_CHARS) for p in points]
-        spread_labels(axes, tops, names, (200.0, 125.0), avoid=lows)
-        return
-    spread_labels(axes, tops, _numbers(points), (330.0, 125.0), avoid=lows)
-    _key(axes, [p.name for p in points])
 
 
 def gap_lines(points: Sequence[GapPoint]) -> Figure:
@@ -354,3 +356,96 @@ def coverage_curve(points: Sequence[SpreadPoint], *, remark: str = "") -> Figure
         axes.set_ylabel("Spread of scores, points")
         figure.legend(loc="outside upper left", ncols=2)
     return figure
+
+
+def trade_chart(runs: Sequence[Run]) -> Chart | None:
+    """Coverage against global density of runs and published rows; None for fewer than two."""
+    points = []
+    for run in runs:
+        metrics = summary_of(run).metrics
+        x, y = metrics.get("coverage"), metrics.get("global_density")
+        if x is not None and y is not None and x.value is not None and y.value is not None:
+            points.append(
+                Point(name_of(run), 100 * x.value, y.value, scaled(x.ci95, 100), scaled(y.ci95, 1))
+            )
+    published = published_points(runs[0].spec.benchmark)
+    if len(points) + len(published) < 2 or not points:
+        return None
+    caption = (
+        "Correct answers per thousand caption tokens against how many questions the captions let "
+        "the judge answer. Bars are 95% intervals."
+    )
+    if published:
+        caption += f" Grey: the {len(published)} published rows, under another judge."
+    figure = trade_off(points, published=published)
+    return Chart("coverage-density", "Coverage against global density", caption, figure)
+
+
+def published_points(benchmark: str) -> list[Point]:
+    """Coverage in per cent and global density of the published rows; none where none are known."""
+    if "coverage" not in METRICS.get(benchmark, ()):
+        return []
+    rows = [(row.model, row.metrics) for row in published_models(benchmark)]
+    return [Point(name, 100 * m["coverage"], m["global_density"]) for name, m in rows]
+
+
+def length_chart(runs: Sequence[Run]) -> Chart | None:
+    """Coverage and effective accuracy by the length of captions; None for fewer than two runs."""
+    whole = [run for run in runs if kept_share(run) is None]
+    points = [point for run in whole for point in _length_points(run)]
+    if len(points) < 2:
+        return None
+    caption = "Each point is one model, at the mean length of its captions."
+    return Chart(
+        "length", "Coverage and effective accuracy by caption length", caption,
+        length_lines(points),
+    )  # fmt: skip
+
+
+def curves_chart(runs: Sequence[Run]) -> Chart | None:
+    """The same by model for captions cut to several lengths; None without such runs."""
+    curves: dict[str, list[LengthPoint]] = {}
+    for run in runs:
+        if kept_share(run) is not None:
+            model = replace(run.spec.model, name=whole_name(run))
+            name = name_of(replace(run, spec=replace(run.spec, model=model)))
+            curves.setdefault(name, []).extend(_length_points(run))
+    drawn = {name: curve for name, curve in curves.items() if len(curve) > 1}
+    shown = dict(list(drawn.items())[:MOST_SHOWN])
+    if not shown:
+        return None
+    caption = "Stored captions, cut at sentence ends and judged again: one curve a model."
+    if len(drawn) > len(shown):
+        caption += f" The first {len(shown)} of {len(drawn)} models."
+    return Chart(
+        "length-curves", "What shorter captions would score", caption, length_curves(shown)
+    )
+
+
+def _length_points(run: Run) -> list[LengthPoint]:
+    """A run's place in a figure of lengths; none where a number of it is missing."""
+    metrics = summary_of(run).metrics
+    known = [plain_value(metrics.get(n)) for n in ("tokens_per_image", "coverage", "effective_acc")]
+    if any(math.isnan(v) for v in known):
+        return []
+    return [LengthPoint(name_of(run), known[0], 100 * known[1], 100 * known[2])]
+
+
+def gap_chart(runs: Sequence[Run]) -> Chart | None:
+    """Atomic accuracy beside gate pass; None where no run has both."""
+    points = []
+    for run in runs:
+        metrics = summary_of(run).metrics
+        atomic, gate = plain_value(metrics.get("atomic_acc")), plain_value(metrics.get("gate_pass"))
+        if not (math.isnan(atomic) or math.isnan(gate)):
+            points.append(GapPoint(name_of(run), 100 * atomic, 100 * gate))
+    if not points:
+        return None
+    caption = (
+        "Single statements that hold, against pictures on which every Must-Right one holds. The "
+        "gap is gate pass \u2212 atomic accuracy."
+    )
+    left_out = len(runs) - len(points)
+    if left_out:
+        caption += f" Left out for want of atomic accuracy: {left_out} of {len(runs)} runs."
+    return Chart("gap", "Atomic accuracy and gate pass", caption, gap_lines(points))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,10 @@ from snellen.figures.style import LOW_SUFFIX
 from snellen.runs.folder import Run
 from snellen.runs.spec import Value
 from snellen.runs.summary import summary_of
+from snellen.tables.table import metric_column
 
+FEW_IMAGES = 5
+"""A label with fewer items than these is grey: its rate describes those items and no more."""
 MOST_SHOWN = 6
 """How many models a figure shows whose series would cover each other."""
 
@@ -56,7 +60,7 @@ def labels_of(series: Sequence[Series]) -> tuple[str, ...]:
 
 def percent(value: Value | None) -> float:
     """A rate's strict value in per cent, NaN where there is none."""
-    return float("nan") if value is None or value.value is None else 100 * value.value
+    return math.nan if value is None or value.value is None else 100 * value.value
 
 
 def best_runs(runs: Sequence[Run], most: int = MOST_SHOWN) -> tuple[Run, ...]:
@@ -67,3 +71,31 @@ def best_runs(runs: Sequence[Run], most: int = MOST_SHOWN) -> tuple[Run, ...]:
         return float("-inf") if value is None else value
 
     return tuple(sorted(runs, key=key, reverse=True)[:most])
+
+
+def few_of(runs: Sequence[Run]) -> tuple[Sequence[Run], str]:
+    """The runs that one figure can show, and a remark if that is not all of them."""
+    if len(runs) <= MOST_SHOWN:
+        return runs, ""
+    return runs[:MOST_SHOWN], f" The best {MOST_SHOWN} of {len(runs)} models are shown."
+
+
+def scaled(pair: tuple[float, float] | None, factor: float) -> tuple[float, float] | None:
+    """An interval in another unit; None stays None."""
+    return None if pair is None else (factor * pair[0], factor * pair[1])
+
+
+def is_thin(series: Sequence[Series]) -> bool:
+    """Whether most labels have so few pictures that they are grey."""
+    n = [max(one.n_items.get(label, 0) for one in series) for label in labels_of(series)]
+    return sum(count < FEW_IMAGES for count in n) > len(n) / 2
+
+
+def axis_title(metric: str) -> str:
+    """A metric's title for an axis: `Overall, %`."""
+    return metric_column(metric).heading.replace(" %", ", %")
+
+
+def plain_value(value: Value | None) -> float:
+    """A strict value, NaN where there is none."""
+    return math.nan if value is None or value.value is None else value.value

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from snellen.figures import scatter
 from snellen.figures.chart import Chart
 from snellen.figures.style import LOW_SUFFIX
+from snellen.runs.folder import Run
 from snellen.studies.alignment import Alignment
-from snellen.studies.rubric import CoveragePoint
+from snellen.studies.rubric import CoveragePoint, coverage_of
 from snellen.tables.studies import aligned_title as title_of
 from snellen.tables.table import format_of
 
@@ -47,3 +48,10 @@ def coverage_chart(points: Sequence[CoveragePoint], *, is_low: bool = False) -> 
     )
     figure = scatter.coverage_curve(spread, remark=LOW_SUFFIX if is_low else "")
     return Chart("coverage", "Rubric coverage", caption, figure)
+
+
+def rubric_coverage_chart(runs: Sequence[Run]) -> Chart | None:
+    """How far the scores of runs scatter when rubrics are left out; None where unknown."""
+    points = coverage_of(runs)
+    is_low = any(run.spec.judge.fidelity == "low" for run in runs)
+    return coverage_chart(points, is_low=is_low) if points else None

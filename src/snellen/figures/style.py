@@ -10,7 +10,7 @@ import io
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -52,8 +52,9 @@ DARK: Mapping[str, str] = {
     "#e69f00": "#f2b84b", "#cc79a7": "#e8a3c9", "#56b4e9": "#8fd3f7", "#332288": "#a497ee",
     "#999933": "#c6c665", "#333333": "#c9ccd1",
 }  # fmt: skip
+Dash = str | tuple[int, tuple[float, ...]]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p", "d")
-DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)))
+DASHES: tuple[Dash, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)))
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 
 FONT = "DejaVu Sans"
@@ -61,7 +62,7 @@ FONT = "DejaVu Sans"
 WIDE_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Micro Hei")
 MISSING = "\u25af"
 
-STYLE: Mapping[str, Any] = {
+STYLE: Mapping[str, object] = {
     "font.size": 8.0,
     "axes.titlesize": 8.5,
     "axes.labelsize": 8.0,
@@ -110,7 +111,7 @@ class Look:
 
     colour: str
     marker: str
-    dash: Any
+    dash: Dash
     hatch: str
 
 
@@ -337,7 +338,11 @@ def spread_labels(
     `size` is the drawing area in points of type (width, height), as far as it is known; `avoid`
     are places that no name may cover.
     """
-    to_box = _to_points(axes, size)
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+
+    def to_box(x: float, y: float) -> tuple[float, float]:
+        return size[0] * (x - left) / (right - left), size[1] * (y - low) / (high - low)
+
     taken = [_box(to_box(x, y), (6.0, 6.0)) for x, y in (*points, *avoid)]
     for (x, y), name in zip(points, names, strict=True):
         extent = (0.6 * SMALL * len(name), SMALL + 1.5)
@@ -365,17 +370,6 @@ _SPOTS: tuple[_Spot, ...] = (
     (0, 13, "center", "bottom"),
     (0, -13, "center", "top"),
 )
-
-
-def _to_points(
-    axes: Axes, size: tuple[float, float]
-) -> Callable[[float, float], tuple[float, float]]:
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-
-    def convert(x: float, y: float) -> tuple[float, float]:
-        return size[0] * (x - left) / (right - left), size[1] * (y - low) / (high - low)
-
-    return convert
 
 
 def _box(centre: tuple[float, float], extent: tuple[float, float]) -> Box:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
 
 import msgspec
 
@@ -42,12 +42,12 @@ class Gallery:
     `totals` counts all failures by run and kind, shown or not.
     """
 
-    runs: Sequence[Mapping[str, Any]]
+    runs: Sequence[Mapping[str, object]]
     totals: Sequence[Mapping[str, int]]
-    probes: Sequence[Mapping[str, Any]]
+    probes: Sequence[Mapping[str, object]]
     captions: Sequence[str]
-    pictures: Mapping[str, Mapping[str, Any]]
-    failures: Sequence[Mapping[str, Any]]
+    pictures: Mapping[str, Mapping[str, object]]
+    failures: Sequence[Mapping[str, object]]
 
 
 def failures_of(run: Run, number: int = 0) -> list[Failure]:
@@ -69,22 +69,19 @@ def choose(failures: Sequence[Failure], most: int) -> list[Failure]:
 
     Unscored ones take at most half of the places while there are wrong ones to show.
     """
-    by_kind = {kind: _spread([f for f in failures if f.kind == kind]) for kind in KINDS}
+    by_kind: dict[str, list[Failure]] = {}
+    for kind in KINDS:
+        # In turns: the first of each item, then the second of each, and so on.
+        turns: Counter[str] = Counter()
+        ranked = []
+        for failure in (f for f in failures if f.kind == kind):
+            turns[failure.item.id] += 1
+            ranked.append((turns[failure.item.id], failure))
+        by_kind[kind] = [failure for _, failure in sorted(ranked, key=lambda entry: entry[0])]
     wrong, unscored, abstained = (by_kind[kind] for kind in KINDS)
     n_unscored = min(len(unscored), max(most // 2, most - len(wrong)))
     first = [*wrong[: most - n_unscored], *unscored[:n_unscored]]
     return [*first, *abstained[: most - len(first)]]
-
-
-def _spread(failures: Sequence[Failure]) -> list[Failure]:
-    """The failures in turns: the first of each item, then the second of each, and so on."""
-    turns: dict[str, int] = {}
-    ranked = []
-    for place, failure in enumerate(failures):
-        turn = turns.get(failure.item.id, 0)
-        turns[failure.item.id] = turn + 1
-        ranked.append((turn, place, failure))
-    return [failure for _, _, failure in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def gallery_of(
@@ -124,12 +121,12 @@ class CardBuilder:
 
     runs: Sequence[Run]
     regions: Mapping[str, Region]
-    pictures: Mapping[str, Mapping[str, Any]]
+    pictures: Mapping[str, Mapping[str, object]]
     longest: int
-    probes: dict[Any, Mapping[str, Any]] = field(default_factory=dict)
-    captions: dict[Any, str] = field(default_factory=dict)
+    probes: dict[tuple[str, ...], Mapping[str, object]] = field(default_factory=dict)
+    captions: dict[tuple[int, str, int], str] = field(default_factory=dict)
 
-    def card(self, f: Failure) -> dict[str, Any]:
+    def card(self, f: Failure) -> dict[str, object]:
         """The data of one card; its texts are cut to the room that the gallery has."""
         run, verdict = self.runs[f.run], f.verdict
         reply = run.replies.get((f.item.id, verdict.repeat))
@@ -151,7 +148,7 @@ class CardBuilder:
             "repeat": verdict.repeat,
         }
 
-    def _probe(self, f: Failure) -> dict[str, Any]:
+    def _probe(self, f: Failure) -> dict[str, object]:
         region = self.regions.get(f.probe.groups.get("region_id", ""))
         is_here = region is not None and region.image_id == f.item.id
         category, domains = self.runs[f.run].protocol.labels(f.item, f.probe)
@@ -179,27 +176,27 @@ def _cut(text: str, most: int) -> str:
     return f"{text[:most].rstrip()} \u2026 [{len(text) - most:,} more characters in the run folder]"
 
 
-def thumbnails(failures: Sequence[Failure]) -> dict[str, dict[str, Any]]:
+def thumbnails(failures: Sequence[Failure]) -> dict[str, dict[str, str | int]]:
     """A small JPEG of each picture by its digest; of one that cannot be read, why not."""
+    from snellen.pictures.prepare import open_upright
+
     images: dict[str, Image] = {}
     for f in failures:
         for image in f.item.images[:PICTURES_A_CARD]:
             images.setdefault(image.digest, image)
-    return {digest: _thumbnail(image) for digest, image in images.items()}
-
-
-def _thumbnail(image: Image) -> dict[str, Any]:
-    from snellen.pictures.prepare import open_upright
-
-    try:
-        pixels = open_upright(image)
-    except ImageError as error:
-        return {"error": str(error)}
-    pixels.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
-    buffer = io.BytesIO()
-    pixels.save(buffer, "JPEG", quality=THUMBNAIL_QUALITY, optimize=True)
-    source = data_uri("image/jpeg", buffer.getvalue())
-    return {"src": source, "width": pixels.width, "height": pixels.height}
+    found: dict[str, dict[str, str | int]] = {}
+    for digest, image in images.items():
+        try:
+            pixels = open_upright(image)
+        except ImageError as error:
+            found[digest] = {"error": str(error)}
+            continue
+        pixels.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
+        buffer = io.BytesIO()
+        pixels.save(buffer, "JPEG", quality=THUMBNAIL_QUALITY, optimize=True)
+        source = data_uri("image/jpeg", buffer.getvalue())
+        found[digest] = {"src": source, "width": pixels.width, "height": pixels.height}
+    return found
 
 
 def data_uri(kind: str, data: bytes) -> str:

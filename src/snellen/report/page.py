@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from snellen.errors import DataError
 from snellen.figures.chart import Chart
@@ -89,7 +88,7 @@ def asset(name: str) -> str:
     return Markup((resources.files("snellen.report") / name).read_text(encoding="utf-8"))
 
 
-def _section(section: Section) -> dict[str, Any]:
+def _section(section: Section) -> dict[str, object]:
     """The values of the section template."""
     runs = section.runs
     summaries = [(run.name, summary_of(run)) for run in runs]
@@ -124,7 +123,14 @@ def _section(section: Section) -> dict[str, Any]:
         "thin_figures": [_figure(chart) for chart in section.charts if chart.is_thin],
         "breakdowns": [shown(table) for table in breakdowns(runs).values()],
         "headline": shown(boards.headline_readings(runs)),
-        "readings": [_readings(run) for run in runs],
+        "readings": [
+            (
+                run.name,
+                shown(replace(readings(run), notes=())),
+                [shown(breakdown(run, name)) for name in dimensions([run])],
+            )
+            for run in runs
+        ],
         "studies": [shown(table) for table in studies],
         "judging": [shown(table) for table in judging],
         "counts": shown(counts_table(runs)),
@@ -132,11 +138,19 @@ def _section(section: Section) -> dict[str, Any]:
         "facts": facts.shared,
         "differing": differing,
         "prompts": prompts_of(runs),
-        "item_lists": [_items(names, items) for names, items in item_sets(runs)],
+        "item_lists": [
+            (
+                names,
+                len(items),
+                [f"{name} {digest[:12]}" for name, digest in list(items.items())[:MOST_IDS]],
+                max(0, len(items) - MOST_IDS),
+            )
+            for names, items in item_sets(runs)
+        ],
     }
 
 
-def _figure(chart: Chart) -> dict[str, Any]:
+def _figure(chart: Chart) -> dict[str, object]:
     """The values of the figure template."""
     width, height = chart.figure.get_size_inches()
     return {
@@ -147,20 +161,6 @@ def _figure(chart: Chart) -> dict[str, Any]:
         "height": f"{96 * height:.0f}",
         "is_wide": width > WIDE_INCHES,
     }
-
-
-def _readings(run: Run) -> tuple[str, Any, list[Any]]:
-    """A run's name, all its metrics, and all metrics by each dimension."""
-    metrics = shown(replace(readings(run), notes=()))
-    return run.name, metrics, [shown(breakdown(run, name)) for name in dimensions([run])]
-
-
-def _items(
-    names: Sequence[str], items: Mapping[str, str]
-) -> tuple[Sequence[str], int, list[str], int]:
-    """Runs, how many items they have, the items that a page lists, and how many are left out."""
-    lines = [f"{name} {digest[:12]}" for name, digest in list(items.items())[:MOST_IDS]]
-    return names, len(items), lines, len(items) - len(lines)
 
 
 def write_report(
@@ -191,21 +191,15 @@ def write_report(
             if figures is not None:
                 written += write_charts(section.charts, figures, prefix=prefix)
             if tables_to is not None:
-                written += _write_tables(section, tables_to, prefix)
+                tables_to.mkdir(parents=True, exist_ok=True)
+                for name, table in tables_of(section).items():
+                    for kind, write in WRITERS.items():
+                        path = tables_to / f"{prefix}{name}.{kind}"
+                        path.write_text(write(table), encoding="utf-8")
+                        written.append(path)
     except OSError as error:
         raise DataError(f"cannot be written: {error}", file=error.filename or out) from error
     return tuple(written)
-
-
-def _write_tables(section: Section, folder: Path, prefix: str) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, table in tables_of(section).items():
-        for kind, write in WRITERS.items():
-            path = folder / f"{prefix}{name}.{kind}"
-            path.write_text(write(table), encoding="utf-8")
-            written.append(path)
-    return written
 
 
 def regions_of(folder: str | Path) -> dict[str, Region]:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -103,7 +102,19 @@ def _facts(spec: RunSpec) -> Iterator[tuple[str, str]]:
             for purpose, prompt in sorted(value.items()):
                 yield f"Prompt: {purpose}", f"{prompt.name}, sha256 {prompt.sha256}"
         else:
-            yield _SPEC_TITLES.get(name, name), _written(name, value)
+            if name == "image_preparation":
+                text = describe_pictures(value)
+            elif name == "sessions":
+                text = "; ".join(
+                    f"{s.at} with snellen {s.snellen}, Python {s.python}" for s in value
+                )
+            elif name == "skipped_rows":
+                text = f"{len(value)}: " + "; ".join(value) if value else "none"
+            elif name == "judge_check":
+                text = "not done" if value is None else _plain(value)
+            else:
+                text = _plain(value) if value not in {"", None} else ""
+            yield _SPEC_TITLES.get(name, name), text or NOT_STATED
 
 
 def _party(role: str, party: ModelRecord) -> Iterator[tuple[str, str]]:
@@ -125,21 +136,7 @@ def _party(role: str, party: ModelRecord) -> Iterator[tuple[str, str]]:
             yield title, value or NOT_STATED
 
 
-def _written(name: str, value: Any) -> str:
-    if name == "image_preparation":
-        return describe_pictures(value)
-    if name == "sessions":
-        return "; ".join(f"{s.at} with snellen {s.snellen}, Python {s.python}" for s in value) or (
-            NOT_STATED
-        )
-    if name == "skipped_rows":
-        return f"{len(value)}: " + "; ".join(value) if value else "none"
-    if name == "judge_check":
-        return "not done" if value is None else _plain(value)
-    return _plain(value) if value not in {"", None} else NOT_STATED
-
-
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, sort_keys=True)
@@ -154,15 +151,13 @@ def describe_pictures(rules: str) -> str:
     said = []
     for name, value in re.findall(r"(\w+)=(\S+)", rules):
         if name in _PICTURE_WORDS and value != "None":
-            said.append(_PICTURE_WORDS[name].format(_amount(value)))
+            low, dots, high = value.partition("..")
+            if dots:
+                amount = f"{low} or more" if high == "None" else f"{low} to {high}"
+            else:
+                amount = f"{int(value):,}" if value.isdecimal() else value.replace(",", ", ")
+            said.append(_PICTURE_WORDS[name].format(amount))
     return f"{'; '.join(said)} ({rules})" if said else rules or NOT_STATED
-
-
-def _amount(value: str) -> str:
-    low, dots, high = value.partition("..")
-    if dots:
-        return f"{low} or more" if high == "None" else f"{low} to {high}"
-    return f"{int(value):,}" if value.isdecimal() else value.replace(",", ", ")
 
 
 def prompts_of(runs: Sequence[Run]) -> tuple[tuple[str, PromptRecord], ...]:

@@ -10,9 +10,8 @@ from statistics import fmean
 from typing import Final
 
 from snellen.errors import UsageError
-from snellen.figures.bars import FEW_IMAGES
 from snellen.figures.chart import Chart
-from snellen.figures.series import best_runs
+from snellen.figures.series import FEW_IMAGES, best_runs
 from snellen.figures.style import ability, same_looks
 from snellen.protocols import PROTOCOLS
 from snellen.records import Region
@@ -72,25 +71,23 @@ def sections_of(
         title = kin[1] + (f", {kin[4]} control" if kin[4] else "")
         sections.append(Section(f"s{number}", title, same))
     if with_charts:
-        from snellen.figures.selection import charts_of, judges_chart
+        from snellen.figures.bars import judges_chart
+        from snellen.figures.selection import charts_of
 
         with same_looks(names_of(sections)):
             sections = [replace(s, charts=charts_of(s.runs, regions=regions)) for s in sections]
             judged: dict[tuple[str, ...], list[int]] = {}
             for k, section in enumerate(sections):
-                judged.setdefault(_but_for_the_judge(section), []).append(k)
+                spec = section.runs[0].spec
+                control = str(spec.options.get("control") or "")
+                alike = (spec.protocol, spec.benchmark, spec.data_digest, control)
+                judged.setdefault(alike, []).append(k)
             for places in judged.values():
                 first = sections[places[0]]
                 chart = judges_chart([run for k in places for run in sections[k].runs])
                 if chart is not None:
                     sections[places[0]] = replace(first, charts=(*first.charts, chart))
     return tuple(_titled_apart(sections))
-
-
-def _but_for_the_judge(section: Section) -> tuple[str, ...]:
-    """What the sections of one benchmark under several judges share."""
-    spec = section.runs[0].spec
-    return spec.protocol, spec.benchmark, spec.data_digest, str(spec.options.get("control") or "")
 
 
 def names_of(sections: Sequence[Section]) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from snellen.runs.folder import Run
 from snellen.runs.summary import summary_of
@@ -75,30 +75,28 @@ _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tok
 
 def usage_table(runs: Sequence[Run]) -> Table:
     """Calls, tokens and cost of model and judge apart; what is not known is called unknown."""
-    rows = tuple(
-        (named(run), role, *_usage_cells(summary_of(run).usage.get(role)))
-        for run in runs
-        for role in ("model", "judge")
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for run, role in itertools.product(runs, ("model", "judge")):
+        usage: Mapping[str, float] = summary_of(run).usage.get(role) or {}
+        calls: list[Cell] = [int(usage.get(name, 0)) for name in _CALLS]
+        tokens: list[Cell] = [int(usage.get(name, 0)) for name in _TOKENS]
+        cost: Cell = usage.get("cost_usd")
+        unknown = usage.get("unknown_usage", 0)
+        if not usage:
+            calls, tokens, cost = ["unknown"] * len(_CALLS), ["unknown"] * len(_TOKENS), "unknown"
+        elif not any(calls):
+            tokens, cost = [None] * len(_TOKENS), None
+        else:
+            cost = "unknown" if cost is None else cost
+            if unknown and unknown >= usage.get("done", 0) + usage.get("cached", 0):
+                tokens = ["unknown"] * len(_TOKENS)
+        rows.append((named(run), role, *calls, *tokens, cost))
     columns = plain(
         "Model", "Role", "Calls", "Failed", "From the cache", "Replayed", "Retries",
         "Prompt tokens", "Completion tokens", "Reasoning tokens", "Cached tokens",
     )  # fmt: skip
     notes = ("as the endpoints counted them; replayed calls were paid for in an earlier session",)
-    return Table("Calls, tokens and cost", (*columns, Column("Cost USD", USD)), rows, notes)
-
-
-def _usage_cells(usage: Mapping[str, Any] | None) -> list[Cell]:
-    if not usage:
-        return ["unknown"] * (len(_CALLS) + len(_TOKENS) + 1)
-    calls: list[Cell] = [int(usage.get(name, 0)) for name in _CALLS]
-    if not any(calls):
-        return [*calls, *[None] * len(_TOKENS), None]
-    unknown = usage.get("unknown_usage", 0)
-    none_said = unknown and unknown >= usage.get("done", 0) + usage.get("cached", 0)
-    tokens: list[Cell] = ["unknown" if none_said else int(usage.get(n, 0)) for n in _TOKENS]
-    cost = usage.get("cost_usd")
-    return [*calls, *tokens, "unknown" if cost is None else float(cost)]
+    return Table("Calls, tokens and cost", (*columns, Column("Cost USD", USD)), tuple(rows), notes)
 
 
 def headline_readings(runs: Sequence[Run]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from snellen.comparisons.comparing import Comparison, MetricComparison, PairDifference, Standing
+from snellen.comparisons.comparing import Comparison, MetricComparison, PairDifference
 from snellen.stats.agreement import mcnemar_p
 from snellen.tables.runs import dimension_title
 from snellen.tables.table import (
@@ -35,7 +35,22 @@ def tables_of(comparison: Comparison) -> Iterator[Table]:
     """All tables of a comparison: two runs by metric, or more runs by metric and pair; flips."""
     rows: Rows
     if len(comparison.runs) == 2:
-        yield _two_runs(comparison)
+        first, second = (run.name for run in comparison.runs)
+        rows = tuple(
+            (
+                metric_label(metric.name),
+                *(
+                    Number(standing.value, standing.interval, format=format_of(metric.name))
+                    for standing in metric.standings
+                ),
+                *_difference(metric, metric.pairs[0]),
+            )
+            for metric in comparison.metrics
+        )
+        columns = (
+            *plain("Metric", first, second, "Difference"), Column("p", P_VALUE), Column("Finding"),
+        )  # fmt: skip
+        yield Table(f"{second} against {first}", columns, rows, _notes(comparison))
     else:
         for metric in comparison.metrics:
             yield _ranking(comparison, metric)
@@ -59,25 +74,6 @@ def tables_of(comparison: Comparison) -> Iterator[Table]:
     titles = ("Pair", "Wrong to right", "Right to wrong", "Scored in both", "Unscored in either")
     columns = (*plain(*titles), Column("McNemar p", P_VALUE))
     yield Table("Probes that flipped", columns, rows)
-
-
-def _two_runs(comparison: Comparison) -> Table:
-    first, second = (run.name for run in comparison.runs)
-    rows: Rows = tuple(
-        (
-            metric_label(metric.name),
-            *(
-                Number(standing.value, standing.interval, format=format_of(metric.name))
-                for standing in metric.standings
-            ),
-            *_difference(metric, metric.pairs[0]),
-        )
-        for metric in comparison.metrics
-    )
-    columns = (
-        *plain("Metric", first, second, "Difference"), Column("p", P_VALUE), Column("Finding"),
-    )  # fmt: skip
-    return Table(f"{second} against {first}", columns, rows, _notes(comparison))
 
 
 def _notes(comparison: Comparison) -> tuple[str, ...]:
@@ -140,7 +136,9 @@ def _ranking(comparison: Comparison, metric: MetricComparison) -> Table:
             Label(standing.run),
             Number(standing.value, standing.interval),
             standing.ranks[0] if standing.ranks else None,
-            _rank_set(standing),
+            None
+            if standing.rank_set is None
+            else "-".join(map(str, dict.fromkeys(standing.rank_set))),
         )
         for standing in ordered
     )
@@ -152,14 +150,6 @@ def _ranking(comparison: Comparison, metric: MetricComparison) -> Table:
     )
     notes = _notes(comparison) if metric is comparison.metrics[0] else ()
     return Table(f"Standing in {metric.name}", columns, rows, notes)
-
-
-def _rank_set(standing: Standing) -> str | None:
-    """The ranks that the simultaneous intervals of the differences leave open."""
-    if standing.rank_set is None:
-        return None
-    best, worst = standing.rank_set
-    return str(best) if best == worst else f"{best}-{worst}"
 
 
 def breakdown_tables(comparison: Comparison, dimension: str) -> Iterator[Table]:

@@ -10,11 +10,10 @@ from typing import Any
 from snellen.judges.audit import Audit, LabelAgreement
 from snellen.judges.fitness import Fitness, check_fitness, study_fitness
 from snellen.judges.labelled import JudgeRow
-from snellen.judges.reliability import JudgeStudy, Order, Scores
+from snellen.judges.reliability import JudgeStudy, Scores
 from snellen.runs.folder import Run
 from snellen.runs.judge_errors import JudgeCheck, Position, ProtocolCheck, Rate
 from snellen.runs.summary import summary_of
-from snellen.stats.agreement import Agreement
 from snellen.stats.correction import Corrected, Trials
 from snellen.tables.runs import USD
 from snellen.tables.table import (
@@ -76,7 +75,15 @@ def check_tables(check: JudgeCheck) -> Iterator[Table]:
     """All tables of a check: by protocol the rates and the confusion, then speed and cost."""
     for found in check.protocols.values():
         yield _rates_table(check, found)
-        yield _confusion_table(check, found)
+        rows: Rows = tuple(
+            (truth, *map(rate_cell, row))
+            for truth, row in zip(found.confusion.truths, found.confusion.shares, strict=True)
+        )
+        verdicts = (Column(f"verdict {name}", RATE) for name in found.confusion.said)
+        untuned = (UNTUNED_NOTE,) if check.judge.fidelity == "low" else ()
+        notes = (TRUTH_NOTES[found.protocol], NEGATED_NOTE, *untuned)
+        title = f"{found.protocol}: confusion, % of the row"
+        yield Table(title, (Column("Truth"), *verdicts), rows, notes)
         if found.position is not None:
             yield position_table(found.position)
     yield _effort_table(check)
@@ -110,19 +117,6 @@ def _rates_table(check: JudgeCheck, found: ProtocolCheck) -> Table:
     )
     title = f"{found.protocol}: judge {check.judge.name} on material of known truth"
     return Table(title, columns, tuple(rows), (*notes, CONCLUDE))
-
-
-def _confusion_table(check: JudgeCheck, found: ProtocolCheck) -> Table:
-    """The judge's verdicts by the truth, in per cent of each row."""
-    confusion = found.confusion
-    rows: Rows = tuple(
-        (truth, *map(rate_cell, row))
-        for truth, row in zip(confusion.truths, confusion.shares, strict=True)
-    )
-    columns = (Column("Truth"), *(Column(f"verdict {name}", RATE) for name in confusion.said))
-    untuned = (UNTUNED_NOTE,) if check.judge.fidelity == "low" else ()
-    notes = (TRUTH_NOTES[found.protocol], NEGATED_NOTE, *untuned)
-    return Table(f"{found.protocol}: confusion, % of the row", columns, rows, notes)
 
 
 def position_table(found: Position) -> Table:
@@ -253,7 +247,13 @@ def scores_table(study: JudgeStudy) -> Table:
     """Each model's score under each judge, with its rank there."""
     sign = -1.0 if study.lower_is_better else 1.0
     form = replace(format_of(study.metric), digits=2)
-    ranks = {judge: _ranks(study.scores[judge], sign) for judge in study.judges}
+
+    def ranks_of(scores: Scores) -> dict[str, int]:
+        # Equal scores share the better rank, NaN comes last.
+        goodness = {m: -math.inf if math.isnan(s) else sign * s for m, s in scores.items()}
+        return {m: 1 + sum(o > own for o in goodness.values()) for m, own in goodness.items()}
+
+    ranks = {judge: ranks_of(study.scores[judge]) for judge in study.judges}
     rows: list[tuple[Cell, ...]] = []
     for model in sorted(study.models, key=lambda m: ranks[study.judges[0]][m]):
         cells: list[Cell] = []
@@ -271,12 +271,6 @@ def scores_table(study: JudgeStudy) -> Table:
     return Table(title, (Column("Model"), *columns), tuple(rows), study.notes)
 
 
-def _ranks(scores: Scores, sign: float) -> dict[str, int]:
-    """Ranks from 1, the best first; equal scores share the better rank, NaN comes last."""
-    goodness = {m: -math.inf if math.isnan(s) else sign * s for m, s in scores.items()}
-    return {m: 1 + sum(other > own for other in goodness.values()) for m, own in goodness.items()}
-
-
 def pairs_table(study: JudgeStudy) -> Table:
     """For each pair of judges: difference, order, agreement, kappa, and unscored probes."""
     rows: Rows = tuple(
@@ -284,8 +278,9 @@ def pairs_table(study: JudgeStudy) -> Table:
             f"{pair.first} / {pair.second}",
             pair.order.mean_difference,
             pair.order.tau,
-            _same_order(pair.order),
-            *_agreement(pair.agreement),
+            {True: "yes", False: "no"}[pair.order.same_order] if pair.order.n_models > 1 else None,
+            Number(pair.agreement.raw, pair.agreement.raw_interval),
+            Number(pair.agreement.kappa, pair.agreement.kappa_interval),
             pair.agreement.n,
             pair.only_first_passes,
             pair.only_second_passes,
@@ -312,16 +307,6 @@ def pairs_table(study: JudgeStudy) -> Table:
         "agreement and kappa: probes that both judges decided; 95% intervals clustered by image",
     )
     return Table("Pairs of judges", columns, rows, notes)
-
-
-def _agreement(found: Agreement) -> tuple[Number, Number]:
-    return Number(found.raw, found.raw_interval), Number(found.kappa, found.kappa_interval)
-
-
-def _same_order(order: Order) -> str | None:
-    if order.n_models < 2:
-        return None
-    return "yes" if order.same_order else "no"
 
 
 def abstentions_table(study: JudgeStudy) -> Table:

@@ -79,10 +79,22 @@ def agreement_table(report: AgreementReport) -> Table:
 
 def map_tables(found: ErrorMap) -> tuple[Table, ...]:
     """Failures by benchmark, by model and by type, and the likenesses of the benchmarks."""
+    total = sum(one.failures for one in found.benchmarks)
+    rows = []
+    for label in found.types:
+        counts = [one.types.get(label, 0) for one in found.benchmarks]
+        branch = "perceptual" if label in found.perceptual_types else "beyond perception"
+        share = sum(counts) / total if total else None
+        rows.append((label, branch, sum(counts), share, sum(map(bool, counts))))
     return (
         _mix_table("Failures by source benchmark", "Benchmark", found.benchmarks),
         _mix_table("Failures by model", "Model", found.models),
-        _type_table(found),
+        Table(
+            "Failures by type",
+            (*plain("Type", "Branch", "Failures"), Column("Share", RATE), *plain("Benchmarks")),
+            tuple(rows),
+            (f"benchmarks: in how many of {len(found.benchmarks)} the type occurs",),
+        ),
         *_likeness_tables(found),
     )
 
@@ -100,20 +112,6 @@ def _mix_table(title: str, first: str, mixes: tuple[BenchmarkMix, ...]) -> Table
     notes = ("tests: the commonest perceptual types that make up half of the perceptual failures",)
     columns = (*plain(first, "Failures"), Column("Perceptual", RATE), *plain("Tests"))
     return Table(title, columns, rows, notes)
-
-
-def _type_table(found: ErrorMap) -> Table:
-    """How often each type occurs, and in how many of the benchmarks."""
-    total = sum(one.failures for one in found.benchmarks)
-    rows = []
-    for label in found.types:
-        counts = [one.types.get(label, 0) for one in found.benchmarks]
-        branch = "perceptual" if label in found.perceptual_types else "beyond perception"
-        share = sum(counts) / total if total else None
-        rows.append((label, branch, sum(counts), share, sum(map(bool, counts))))
-    columns = (*plain("Type", "Branch", "Failures"), Column("Share", RATE), *plain("Benchmarks"))
-    notes = (f"benchmarks: in how many of {len(found.benchmarks)} the type occurs",)
-    return Table("Failures by type", columns, tuple(rows), notes)
 
 
 def _likeness_tables(found: ErrorMap) -> tuple[Table, ...]:

@@ -19,7 +19,13 @@ def plan_tables(found: Plan) -> Iterator[Table]:
         Column("USD", Format(digits=2)),
     )
     rows = tuple(
-        (row.images, row.halfwidth, row.detectable, _whole(row.tokens), row.usd)
+        (
+            row.images,
+            row.halfwidth,
+            row.detectable,
+            None if row.tokens is None else round(row.tokens),
+            row.usd,
+        )
         for row in found.reach
     )
     notes = (
@@ -42,7 +48,3 @@ def plan_tables(found: Plan) -> Iterator[Table]:
         ),
         worth,
     )
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from snellen.construction.review_counts import ReviewCounts
-from snellen.tables.table import RATE, Cell, Column, Format, Label, Number, Table
+from snellen.tables.table import RATE, Cell, Column, Format, Label, Number, Share, Table, known
 
 TITLES = {"category": "Category", "generator": "Generator", "annotator": "Annotator"}
 
@@ -35,35 +34,21 @@ def review_tables(found: ReviewCounts) -> Iterator[Table]:
         )  # fmt: skip
         rows = tuple(
             (Label(one.label or "?"), one.n,
-             *(_share(part, one.n - one.open) for part in (one.accept, one.edit, one.delete)),
+             *(Share(part, one.n - one.open).value for part in (one.accept, one.edit, one.delete)),
              one.open)
             for one in labels
         )  # fmt: skip
         note = "shares of what was decided"
         yield Table(f"Decisions by {name}", columns, rows, (note,))
-    yield _agreement(found)
-
-
-def _agreement(found: ReviewCounts) -> Table:
     plain = Format(digits=3)
     columns = (Column("Annotators"), Column("Tasks"), Column("Agree", RATE), Column("Kappa", plain))
-    rows: list[tuple[Label | int | Number, ...]] = [
+    agreed: list[tuple[Cell, ...]] = [
         (Label(" and ".join(pair.names)), pair.agreement.n,
          Number(pair.agreement.raw, pair.agreement.raw_interval),
-         Number(_known(pair.agreement.kappa), pair.agreement.kappa_interval))
+         Number(known(pair.agreement.kappa), pair.agreement.kappa_interval))
         for pair in found.pairs
     ]  # fmt: skip
-    rows.append(
-        (Label("all: Krippendorff's alpha"), found.alpha.n, Number(None),
-         Number(_known(found.alpha.value), found.alpha.interval))
-    )  # fmt: skip
+    alpha = Number(known(found.alpha.value), found.alpha.interval)
+    agreed.append((Label("all: Krippendorff's alpha"), found.alpha.n, Number(None), alpha))
     note = "on tasks that several annotators decided on ([review] overlap); intervals by picture"
-    return Table("Agreement", columns, tuple(rows), (note,))
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    yield Table("Agreement", columns, tuple(agreed), (note,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from snellen.tables.screen import folded, legible
 from snellen.tables.writers import unformulated
 
 COLUMNS: Final = tuple(field.name for field in fields(Sample))
+ENDINGS: Final = (".csv", ".jsonl", ".parquet")
 MOST_CHARACTERS: Final = 2_000
 
 
@@ -34,25 +35,27 @@ def write_samples(samples: Iterable[Sample], out: str | Path) -> int:
         DataError: the file cannot be written.
     """
     file, rows = Path(out), list(samples)
-    write = _FILES.get(file.suffix)
-    if write is None:
+    if file.suffix not in ENDINGS:
         raise UsageError(
             f"samples cannot be written as `{file.suffix or file.name}`",
-            hint=f"end the name of the file in {', '.join(_FILES)}",
+            hint=f"end the name of the file in {', '.join(ENDINGS)}",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write(rows, file)
+        if file.suffix == ".parquet":
+            _write_parquet(rows, file)
+        elif file.suffix == ".jsonl":
+            file.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        else:
+            with file.open("w", encoding="utf-8", newline="") as opened:
+                writer = csv.writer(opened, lineterminator="\n")
+                writer.writerow(COLUMNS)
+                writer.writerows(
+                    [_csv_cell(getattr(row, name)) for name in COLUMNS] for row in rows
+                )
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror}", file=file) from error
     return len(rows)
-
-
-def _write_csv(rows: list[Sample], file: Path) -> None:
-    with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([_csv_cell(getattr(row, name)) for name in COLUMNS] for row in rows)
 
 
 def _csv_cell(value: object) -> object:
@@ -64,10 +67,6 @@ def _csv_cell(value: object) -> object:
         case str():
             return unformulated(value)
     return value
-
-
-def _write_jsonl(rows: list[Sample], file: Path) -> None:
-    file.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
 def _write_parquet(rows: list[Sample], file: Path) -> None:
@@ -84,13 +83,6 @@ def _write_parquet(rows: list[Sample], file: Path) -> None:
     columns["verdict"] = [str(v).lower() if isinstance(v, bool) else v for v in columns["verdict"]]
     schema = pa.schema([(name, types.get(name, texts)) for name in COLUMNS])
     parquet.write_table(pa.table(columns, schema=schema), file)
-
-
-_FILES: Final[Mapping[str, Callable[[list[Sample], Path], None]]] = {
-    ".csv": _write_csv,
-    ".jsonl": _write_jsonl,
-    ".parquet": _write_parquet,
-}
 
 
 def chosen(samples: Iterable[Sample], which: str) -> Iterator[Sample]:
@@ -151,7 +143,11 @@ def flip_blocks(comparison: Comparison, n: int, width: int) -> Iterator[str]:
         ]
         wanted = {key for _, key in keys}
         found = [
-            {key: s for s in load_run(folders[name]).samples() if (key := _key(s)) in wanted}
+            {
+                key: s
+                for s in load_run(folders[name]).samples()
+                if (key := (s.id, s.repeat, s.probe_id)) in wanted
+            }
             for name in names
         ]
         yield f"Flips, {legible(flip.second)} against {legible(flip.first)}"
@@ -164,7 +160,3 @@ def flip_blocks(comparison: Comparison, n: int, width: int) -> Iterator[str]:
                 yield f"  {legible(name)}:"
                 yield from _answered(samples[key], width)
             yield ""
-
-
-def _key(sample: Sample) -> tuple[str, int, str]:
-    return sample.id, sample.repeat, sample.probe_id

@@ -15,7 +15,7 @@ from snellen.runs import naming
 from snellen.runs.folder import Run
 from snellen.runs.summary import summary_of
 from snellen.studies import controls, diagnosis, neutrality, providers, published, repeats
-from snellen.studies.alignment import SCALAR, Alignment, Correlation
+from snellen.studies.alignment import SCALAR, Alignment
 from snellen.studies.overlap import TITLES as OVERLAP_TITLES
 from snellen.tables.runs import breakdown
 from snellen.tables.table import (
@@ -33,6 +33,7 @@ from snellen.tables.table import (
     format_of,
     measured,
     metric_column,
+    number_in,
     plain,
     title_of,
 )
@@ -422,7 +423,8 @@ def published_table(benchmark: str, runs: Sequence[Run] = ()) -> Table:
         n = summary.counts.items
         items = f"{n:,} of {whole:,}" if whole else n
         rows.append((Label(f"{run.name} (yours)"), *cells, items, run.spec.judge.name))
-    rows.sort(key=_headline_of, reverse=True)
+    # A row without a number stands last.
+    rows.sort(key=lambda row: (number_in(row[1]) is not None, number_in(row[1])), reverse=True)
     columns = []
     for column in map(metric_column, names):
         form = column.format
@@ -435,12 +437,6 @@ def published_table(benchmark: str, runs: Sequence[Run] = ()) -> Table:
     title = f"{benchmark}: published rows" + (" and yours" if runs else "")
     heads = (Column("Model"), *columns, Column("Items"), Column("Judge"))
     return Table(title, heads, tuple(rows), notes)
-
-
-def _headline_of(row: tuple[Cell, ...]) -> float:
-    """The first number of a row; a row without one stands last."""
-    first = row[1].value if isinstance(row[1], Number) else row[1]
-    return first if isinstance(first, float) else float("-inf")
 
 
 def checks_table(benchmark: str) -> Table:
@@ -475,7 +471,9 @@ def alignment_table(alignment: Alignment) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for row in alignment.rows:
         found = (row.pearson, row.spearman, row.kendall)
-        cells = (cell for one in found for cell in _correlation(one))
+        cells: list[Cell] = []
+        for one in found:
+            cells += [Number(one.value, one.interval), None if np.isnan(one.value) else one.p]
         rows.append((Label(aligned_title(row.metric), row.metric), *cells, row.n))
     columns = (
         column
@@ -493,11 +491,6 @@ def alignment_table(alignment: Alignment) -> Table:
         tuple(rows),
         notes,
     )
-
-
-def _correlation(found: Correlation) -> tuple[Cell, Cell]:
-    cell = Number(found.value, found.interval)
-    return cell, None if np.isnan(found.value) else found.p
 
 
 def aligned_title(metric: str) -> str:

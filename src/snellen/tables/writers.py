@@ -143,7 +143,14 @@ def to_text(
     lines = [style(line, "head") for line in folded(legible(table.title), width)]
     lines += [""] if table.title else []
     if sum(map(_widest, zip(heads, *rows, strict=True))) + len(GAP) * len(heads) > width:
-        rows = _stacked(table)
+        # Intervals and counts stand below their numbers.
+        rows = [
+            tuple(
+                legible(head) + (f"\n{f'{ends} {rest}'.strip()}" if ends else f" {rest}".rstrip())
+                for head, ends, rest in map(parts_of, row, table.columns)
+            )
+            for row in table.rows
+        ]
     for number, part in enumerate(_side_by_side([heads, *rows], width)):
         shown = [[row[k] for k in part] for row in [heads, *rows]]
         widths = _shared_out(shown, width - len(INDENT))
@@ -156,20 +163,6 @@ def to_text(
         pieces = folded(note, width - len(INDENT)) if fold_notes else [note]
         lines += [style(INDENT + piece, "note") for piece in pieces]
     return "\n".join([*lines, ""])
-
-
-def _stacked(table: Table) -> list[tuple[str, ...]]:
-    """The rows with intervals and counts below their numbers."""
-    rows = []
-    for row in table.rows:
-        parts = (parts_of(c, column) for c, column in zip(row, table.columns, strict=True))
-        rows.append(
-            tuple(
-                legible(head) + (f"\n{f'{ends} {rest}'.strip()}" if ends else f" {rest}".rstrip())
-                for head, ends, rest in parts
-            )
-        )
-    return rows
 
 
 def _side_by_side(rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
@@ -304,7 +297,17 @@ def _csv_block(table: Table, k: int) -> list[list[str]]:
     name = unformulated(
         (column.name or column.title) + (f" ({LOW_FIDELITY})" if column.fidelity == "low" else "")
     )
-    values: dict[str, list[str]] = {"value": [_csv_value(cell) for cell in cells]}
+
+    def value_of(cell: Cell) -> str:
+        if isinstance(cell, Label):
+            suffix = f" ({LOW_FIDELITY})" if cell.fidelity == "low" else ""
+            return unformulated((cell.key or cell.text) + suffix)
+        if isinstance(cell, str):
+            return unformulated(cell)
+        value = number_in(cell)
+        return "" if value is None else repr(value)
+
+    values: dict[str, list[str]] = {"value": list(map(value_of, cells))}
     ends = [cell.interval if isinstance(cell, Number) else None for cell in cells]
     shares = [
         cell if isinstance(cell, Share) else cell.share if isinstance(cell, Number) else None
@@ -325,16 +328,6 @@ def _csv_block(table: Table, k: int) -> list[list[str]]:
         values["remark"] = list(map(unformulated, remarks))
     heads = [f"{name}_{key}" for key in values] if len(values) > 1 else [name]
     return [heads, *map(list, zip(*values.values(), strict=True))]
-
-
-def _csv_value(cell: Cell) -> str:
-    if isinstance(cell, Label):
-        suffix = f" ({LOW_FIDELITY})" if cell.fidelity == "low" else ""
-        return unformulated((cell.key or cell.text) + suffix)
-    if isinstance(cell, str):
-        return unformulated(cell)
-    value = number_in(cell)
-    return "" if value is None else repr(value)
 
 
 def unformulated(text: str) -> str:
