@@ -200,7 +200,7 @@ def test_a_missing_caption_is_left_out_and_told(caplog: pytest.LogCaptureFixture
     """None among given replies is what null is in a file; anything else that is no text is not."""
     captions: dict[str, Any] = {"cat": "A cat.", "coffee": None}
     run = snellen.score_captions(captions, benchmark="mini-reading", judge=lambda _m: "A")
-    assert run.replies["coffee", 0].status == "failed:no_reply"
+    assert run.replies["coffee", 0].failure == "no_reply"
     assert "'coffee'" in caplog.text
     for odd in (float("nan"), b"A cat.", ["A cat."]):
         with pytest.raises(errors.UsageError, match="coffee"):

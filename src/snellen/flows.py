@@ -116,7 +116,7 @@ def ask_model(
     if given is not None:
         row = given.get((item_id, repeat)) or given.get((item_id, 0))
         if row is None:
-            return ReplyRow(item_id, None, status="failed:no_reply", repeat=repeat)
+            return ReplyRow(item_id, None, status="failed", failure="no_reply", repeat=repeat)
         return replace(row, repeat=repeat)
     [answer] = yield [request]
     return reply_row(answer, item_id, repeat=repeat)
@@ -128,7 +128,8 @@ def reply_row(answer: Answer, item_id: str, *, repeat: int = 0) -> ReplyRow:
         return ReplyRow(
             item_id,
             None,
-            status=f"failed:{answer.kind}",
+            status="failed",
+            failure=answer.kind,
             reasoning=answer.message,
             latency_s=answer.latency_s,
             repeat=repeat,
@@ -155,7 +156,7 @@ def reply_row(answer: Answer, item_id: str, *, repeat: int = 0) -> ReplyRow:
 
 def failed_reason(row: ReplyRow) -> str | None:
     """Why an item has no reply to judge (`model_timeout` ...), or None."""
-    return f"model_{row.status[7:]}" if row.status.startswith("failed:") else None
+    return f"model_{row.failure}" if row.failure else None
 
 
 class Asked(msgspec.Struct, Generic[T], frozen=True):
@@ -303,8 +304,8 @@ def given_rows(replies: Mapping[str, str]) -> dict[tuple[str, int], ReplyRow]:
 
     What other tools wrote where a call had failed is no reply.
 
-    >>> given_rows({"cat": "Failed to obtain answer via API."})[("cat", 0)].status
-    'failed:no_answer'
+    >>> given_rows({"cat": "Failed to obtain answer via API."})[("cat", 0)].failure
+    'no_answer'
     >>> given_rows({"cat": " "})[("cat", 0)].status
     'empty'
     >>> given_rows({"cat": "<think>Stripes?</think>A cat."})[("cat", 0)].reply
@@ -315,7 +316,7 @@ def given_rows(replies: Mapping[str, str]) -> dict[tuple[str, int], ReplyRow]:
 
 def _given_row(name: str, text: str) -> ReplyRow:
     if text.lstrip().startswith(FAILURE_TEXTS):
-        return ReplyRow(name, None, status="failed:no_answer", reasoning=text.strip())
+        return ReplyRow(name, None, status="failed", failure="no_answer", reasoning=text.strip())
     thought, rest = split_thinking(text)
     return reply_row(Reply(rest, reasoning=thought), name)
 

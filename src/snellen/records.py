@@ -333,8 +333,8 @@ class ReplyRow:
     """A row of `replies.jsonl`: one item as soon as the model answered.
 
     `tokens` counts the judged reply in o200k_base tokens. `status` is `ok`, or why there is no
-    usable reply: `empty`, `truncated`, `thought_only`, or `failed:KIND` for a failed call. `doubt`:
-    a closing mark of thoughts stood at its end, so that it may be thoughts.
+    usable reply: `empty`, `truncated`, `thought_only`, or `failed` with the kind of `failure`.
+    `doubt`: a closing mark of thoughts stood at its end, so that it may be thoughts.
     """
 
     id: str
@@ -348,6 +348,14 @@ class ReplyRow:
     repeat: int = 0
     variant: str = ""
     doubt: bool = False
+    failure: str = ""
+
+    def __post_init__(self) -> None:
+        # Folders of earlier versions hold `failed:KIND`.
+        status, mark, kind = self.status.partition(":")
+        if mark:
+            object.__setattr__(self, "status", status)
+            object.__setattr__(self, "failure", kind)
 
 
 @dataclass(frozen=True, slots=True)

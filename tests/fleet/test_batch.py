@@ -184,10 +184,11 @@ class TestRounds:
         self, benchmark: Path, online: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A format's limits split a round; one file's replies are no reason to ask again."""
-        few = batch_lines.FORMATS["openai"]
-        formats = {"openai": batch_lines.BatchFormat(
-            "openai", 2, 10**8, few.url, few.write, few.read
-        )}  # fmt: skip
+
+        class TwoLines(batch_lines.OpenAiBatch):
+            most_lines = 2
+
+        formats = {"openai": TwoLines()}
         monkeypatch.setattr("snellen.fleet.batch.FORMATS", formats)
         out = tmp_path / "run"
         step = write(begin(benchmark, out))

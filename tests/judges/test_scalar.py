@@ -75,7 +75,7 @@ def test_an_unreadable_rating_is_asked_again():
 def test_replies_that_are_not_rated():
     """A blank reply gets the lowest rating without a call, a failed one none."""
     assert rate(ReplyRow("i", "", status="empty")) == (Rating(1), [])
-    assert rate(ReplyRow("i", None, status="failed:timeout")) == (Rating(None), [])
+    assert rate(ReplyRow("i", None, status="failed", failure="timeout")) == (Rating(None), [])
 
 
 def test_means():

@@ -62,7 +62,7 @@ def test_all_metrics_in_all_readings_are_those_of_a_hand_computation() -> None:
         "a": ReplyRow("a", "A long caption.", tokens=10),
         "b": ReplyRow("b", "A longer caption.", tokens=20),
         "c": ReplyRow("c", "", status="empty"),
-        "d": ReplyRow("d", None, status="failed:timeout"),
+        "d": ReplyRow("d", None, status="failed", failure="timeout"),
     }
     says = {"a0": "A", "a1": "A", "a2": "B", "a3": "E", "b0": "A", "b1": "no idea"}
     found = read(items, rows, lambda request: Reply(says[request.probe]))

@@ -160,7 +160,7 @@ class TestFaults:
         with serve(script) as server:
             finished = evaluate(benchmark, server.url, out, max_unscored=1.0)
         bad = [r for r in rows(out, "replies") if r["status"] != "ok"]
-        assert [r["status"] for r in bad] == ["failed:context_length"]
+        assert [r["failure"] for r in bad] == ["context_length"]
         assert first.count(first[0]) == 1
         reasons = finished.summary.counts.unscored_by_reason
         assert list(reasons) == ["model_context_length"]

@@ -186,7 +186,7 @@ def test_pairs_with_golden_captions(runs):
     poor = runs[2]
     assert [reply.strip() for reply, _ in golden_pairs(poor)] == ["cups", "tree", ""]
     replies = dict(poor.replies)
-    replies["n1", 0] = replace(replies["n1", 0], reply=None, status="failed:timeout")
+    replies["n1", 0] = replace(replies["n1", 0], reply=None, status="failed", failure="timeout")
     assert len(golden_pairs(replace(poor, replies=replies))) == 2
 
 

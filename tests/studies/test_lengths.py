@@ -52,12 +52,12 @@ def test_failed_and_blank_captions_stay_what_they_are() -> None:
     """A failure keeps its status, and tokens are counted anew."""
     rows = {
         ("a", 0): ReplyRow("a", "One. Two.", tokens=4),
-        ("b", 0): ReplyRow("b", None, status="failed:timeout"),
+        ("b", 0): ReplyRow("b", None, status="failed", failure="timeout"),
         ("c", 0): ReplyRow("c", "", status="empty"),
     }
     cut = cut_captions(rows, 0.5)
     assert (cut["a", 0].reply, cut["a", 0].tokens, cut["a", 0].variant) == ("One.", 0, "cut:0.5")
-    assert cut["b", 0].status == "failed:timeout"
+    assert cut["b", 0].failure == "timeout"
     assert (cut["c", 0].reply, cut["c", 0].status) == ("", "empty")
 
 

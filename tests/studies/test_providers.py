@@ -46,7 +46,7 @@ def test_service_is_counted_from_replies(run: Run) -> None:
     rows = [
         ReplyRow("a", "Fine.", latency_s=1.0, usage=Usage(5, 100, 60)),
         ReplyRow("b", "I'm sorry, I can't describe people.", latency_s=3.0, usage=Usage(5, 20)),
-        ReplyRow("c", None, status="failed:timeout", latency_s=60.0),
+        ReplyRow("c", None, status="failed", failure="timeout", latency_s=60.0),
         ReplyRow("d", "Long", finish_reason="length", latency_s=2.0),
     ]
     found = service_of(with_service(run, rows, 0.02))
@@ -67,7 +67,7 @@ def test_what_is_not_known_is_a_dash(run: Run) -> None:
 @pytest.mark.parametrize(
     ("row", "refused"),
     [
-        (ReplyRow("a", None, status="failed:content_filter"), True),
+        (ReplyRow("a", None, status="failed", failure="content_filter"), True),
         (ReplyRow("a", "", finish_reason="content_filter", status="empty"), True),
         (ReplyRow("a", "I cannot help with this picture."), True),
         (ReplyRow("a", "Unfortunately, I am unable to see it."), True),

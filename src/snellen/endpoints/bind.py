@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snellen.endpoints.exact import EXACT, ExactJudge
 from snellen.endpoints.exact import URL as EXACT_URL
 from snellen.endpoints.exact import VERSION as EXACT_VERSION
 from snellen.endpoints.failures import public_url
-from snellen.endpoints.http import CallableModel, Caller, ChatClient, chat_url
+from snellen.endpoints.http import CallableModel, Caller, ChatClient, Function, chat_url
 from snellen.errors import UsageError
 from snellen.pictures.prepare import Picture, PictureRules
 from snellen.records import Answer, ModelRecord, Params, Request, Speaker
@@ -95,7 +95,7 @@ def bind_judge(
     return bind_endpoint(endpoint)
 
 
-def bind_callable(function: Callable[..., Any]) -> Binding:
+def bind_callable(function: Function) -> Binding:
     """A Python function that takes OpenAI-style messages and gives a text."""
     name = getattr(function, "__name__", type(function).__name__)
     return _bind_inside(name, CallableModel(function))

@@ -9,14 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from snellen.endpoints.chat_format import LIMIT_NAMES, is_listed
 from snellen.endpoints.failures import public_url
 from snellen.endpoints.http import ChatClient
 from snellen.keys import rng_for
 from snellen.pictures.prepare import Picture
-from snellen.records import RETRYABLE, Answer, CallFailure, Image, Message, Reply, Request
+from snellen.records import RETRYABLE, Answer, CallFailure, Image, Message, Params, Reply, Request
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
 COUNTS = (1, 2, 4, 8)
 SIDES = (224, 448, 896, 1792)
 HEIGHTS = (64, 48, 32, 24, 16, 12, 8)
+SHAPES = (("red", "circle"), ("blue", "square"))
 GROWTH = 1.1  # times the picture's tokens that count as more of them
 TRIES = 3
 LONGEST_WAIT_S = 10.0
 MAX_TOKENS = 2048  # room for the thoughts of models that cannot do without
 CALL_TIMEOUT_S = 120.0
 
-SWITCHES_OFF: tuple[Mapping[str, Any], ...] = (
+SWITCHES_OFF: tuple[Params, ...] = (
     {"chat_template_kwargs": {"enable_thinking": False}},
     {"reasoning_effort": "none"},
     {"thinking": {"type": "disabled"}},
     {"enable_thinking": False},
 )
-SWITCHES_ON: tuple[Mapping[str, Any], ...] = (
+SWITCHES_ON: tuple[Params, ...] = (
     {"chat_template_kwargs": {"enable_thinking": True}},
     {"reasoning_effort": "high"},
     {"thinking": {"type": "enabled"}},
@@ -76,7 +77,7 @@ class EndpointReport:
     picture_tokens: Mapping[int, int] = field(default_factory=dict)
     smallest_text_px: int | None = None
     thinking: Thinking | None = None
-    thinking_switch: Mapping[str, Any] = field(default_factory=dict)
+    thinking_switch: Params = field(default_factory=dict)
     logprobs: int | None = None
     counts_tokens: bool = False
     counts_cached: bool = False
@@ -93,13 +94,28 @@ class EndpointReport:
         if self.failure is not None:
             lines = [f"answers: no ({self.failure})"]
             return (*lines, f"hint: {self.hint}") if self.hint else tuple(lines)
+        thinks: str = self.thinking or "not known"
+        if self.thinking_switch:
+            switch = ", ".join(f"{name} = {value}" for name, value in self.thinking_switch.items())
+            thinks = f"{thinks} ({switch})"
+        logprobs = "not known" if self.logprobs is None else "no"
+        if self.logprobs:
+            logprobs = f"yes, {self.logprobs} candidates for the first token"
+        text_px = self.smallest_text_px
+        smallest = f"{text_px} px high" if text_px else f"none, not even {HEIGHTS[0]} px high"
+        pictures = (
+            f"pictures in one request: takes {self.pictures_taken} of {COUNTS[-1]} tried,"
+            f" reads {self.pictures_read}",
+            f"smallest text read in {SIDES[-1]} x {SIDES[-1]} pixels: {smallest}",
+            f"scaling: {describe_scaling(self.picture_tokens)}",
+        )
         found = [
             f"answers: yes, in {self.latency_s or 0:.2f} s",
             f"model listed: {_say(self.is_listed)}",
             f"sees pictures: {_say(self.sees_pictures)}{self.blindness and f' ({self.blindness})'}",
-            *_picture_lines(self),
-            f"thinks: {_say_thinking(self)}",
-            f"logprobs: {_say_logprobs(self.logprobs)}",
+            *(pictures if self.sees_pictures else ()),
+            f"thinks: {thinks}",
+            f"logprobs: {logprobs}",
             f"counts tokens: {_say(self.counts_tokens)}, cached ones: {_say(self.counts_cached)}",
         ]
         return (*found, *(f"note: {note}" for note in self.notes))
@@ -107,32 +123,6 @@ class EndpointReport:
 
 def _say(value: bool | None) -> str:
     return {True: "yes", False: "no", None: "not known"}[value]
-
-
-def _say_logprobs(count: int | None) -> str:
-    if count is None:
-        return "not known"
-    return f"yes, {count} candidates for the first token" if count else "no"
-
-
-def _say_thinking(report: EndpointReport) -> str:
-    if not report.thinking_switch:
-        return report.thinking or "not known"
-    switch = ", ".join(f"{name} = {value}" for name, value in report.thinking_switch.items())
-    return f"{report.thinking} ({switch})"
-
-
-def _picture_lines(report: EndpointReport) -> list[str]:
-    if not report.sees_pictures:
-        return []
-    text_px = report.smallest_text_px
-    smallest = f"{text_px} px high" if text_px else f"none, not even {HEIGHTS[0]} px high"
-    return [
-        f"pictures in one request: takes {report.pictures_taken} of {COUNTS[-1]} tried,"
-        f" reads {report.pictures_read}",
-        f"smallest text read in {SIDES[-1]} x {SIDES[-1]} pixels: {smallest}",
-        f"scaling: {describe_scaling(report.picture_tokens)}",
-    ]
 
 
 def describe_scaling(tokens: Mapping[int, int]) -> str:
@@ -164,23 +154,24 @@ async def probe_endpoint(endpoint: Endpoint, *, seed: int = 0) -> EndpointReport
     client = ChatClient(replace(endpoint, timeout_s=min(endpoint.timeout_s, CALL_TIMEOUT_S)))
     try:
         if not endpoint.model:
-            return await _probe_only_model(client, seed)
-        report = await _probe_text(client)
+            return await _ask_only_model(client, seed)
+        interview = _Interview(client, seed)
+        report = await interview.text()
         if not report.answers:
             return report
-        report = await _probe_thinking(client, report)
-        report = await _probe_logprobs(client, report)
-        report = await _probe_sight(client, report, seed)
+        report = await interview.thinking(report)
+        report = await interview.logprobs(report)
+        report = await interview.sight(report)
         if report.sees_pictures:
-            report = await _probe_count(client, report, seed)
-            report = await _probe_scaling(client, report, seed)
+            report = await interview.count(report)
+            report = await interview.scaling(report)
         sent = {"max_tokens": MAX_TOKENS, **endpoint.soft_params, **endpoint.params}
         return replace(report, notes=client.dialect.notes(sent))
     finally:
         await client.close()
 
 
-async def _probe_only_model(client: ChatClient, seed: int) -> EndpointReport:
+async def _ask_only_model(client: ChatClient, seed: int) -> EndpointReport:
     report = EndpointReport(public_url(client.endpoint.url), "")
     listed = await client.list_models()
     if isinstance(listed, CallFailure):
@@ -193,45 +184,136 @@ async def _probe_only_model(client: ChatClient, seed: int) -> EndpointReport:
     return replace(report, notes=(f"asked `{listed[0]}`, the only model there", *report.notes))
 
 
-async def _ask(
-    client: ChatClient, text: str, pictures: Sequence[Picture] = (), **params: Any
-) -> Answer:
-    """The answer to one question; passing troubles are waited out a few times."""
-    images = tuple(Image(f"probe-{n}", p.digest, "") for n, p in enumerate(pictures))
-    if not client.endpoint.params.keys() & set(LIMIT_NAMES):
-        params["max_tokens"] = MAX_TOKENS
-    request = Request("model", (Message("user", (*images, text)),), "probe", params=params)
-    for _ in range(TRIES - 1):
-        answer = await client.call(request, pictures)
-        if isinstance(answer, Reply) or answer.kind not in RETRYABLE or _is_gone(answer):
-            return answer
-        await asyncio.sleep(min(answer.retry_after_s or 1.0, LONGEST_WAIT_S))
-    return await client.call(request, pictures)
+class _Interview:
+    """The questions to one endpoint; each adds to a report what the answers show."""
 
+    def __init__(self, client: ChatClient, seed: int) -> None:
+        self._client, self._seed = client, seed
 
-def _is_gone(failure: CallFailure) -> bool:
-    """Whether nobody is there, or answers too late: no reason to ask twice."""
-    return failure.kind in ("connection", "timeout")
+    async def text(self) -> EndpointReport:
+        """Answers, model list and counts; the second call is timed, over the open connection."""
+        endpoint = self._client.endpoint
+        report = EndpointReport(public_url(endpoint.url), endpoint.model)
+        listed = await self._client.list_models()
+        if isinstance(listed, tuple):
+            report = replace(report, models=listed, is_listed=is_listed(endpoint.model, listed))
+        text = "Answer with the single word: yes"
+        await self._ask(text)
+        answer = await self._ask(text)
+        if isinstance(answer, CallFailure):
+            return replace(report, failure=answer.message, hint=_hint(answer, report.models))
+        return replace(
+            report,
+            latency_s=answer.latency_s,
+            counts_tokens=answer.usage.prompt is not None,
+            counts_cached=answer.usage.cached is not None,
+        )
 
+    async def thinking(self, report: EndpointReport) -> EndpointReport:
+        text = "A train leaves at 9:47 and arrives at 13:05. How many minutes does it take?"
+        plain = await self._ask(text)
+        if isinstance(plain, CallFailure):
+            return report
+        wanted = not _has_thoughts(plain)
+        for switch in SWITCHES_ON if wanted else SWITCHES_OFF:
+            answer = await self._ask(text, **switch)
+            if isinstance(answer, Reply) and _has_thoughts(answer) is wanted:
+                kind: Thinking = "on request" if wanted else "unless turned off"
+                return replace(report, thinking=kind, thinking_switch=switch)
+        return replace(report, thinking="never" if wanted else "always")
 
-async def _probe_text(client: ChatClient) -> EndpointReport:
-    """Answers, model list and counts; the second call is timed, over the open connection."""
-    endpoint = client.endpoint
-    report = EndpointReport(public_url(endpoint.url), endpoint.model)
-    listed = await client.list_models()
-    if isinstance(listed, tuple):
-        report = replace(report, models=listed, is_listed=is_listed(endpoint.model, listed))
-    text = "Answer with the single word: yes"
-    await _ask(client, text)
-    answer = await _ask(client, text)
-    if isinstance(answer, CallFailure):
-        return replace(report, failure=answer.message, hint=_hint(answer, report.models))
-    return replace(
-        report,
-        latency_s=answer.latency_s,
-        counts_tokens=answer.usage.prompt is not None,
-        counts_cached=answer.usage.cached is not None,
-    )
+    async def logprobs(self, report: EndpointReport) -> EndpointReport:
+        text = "Answer with one letter, A or B. Which comes first in the alphabet?"
+        answer = await self._ask(text, logprobs=True, top_logprobs=5)
+        if isinstance(answer, CallFailure):
+            return replace(report, logprobs=0 if answer.kind == "bad_parameter" else None)
+        return replace(report, logprobs=len(answer.choices or ()))
+
+    async def sight(self, report: EndpointReport) -> EndpointReport:
+        """Sees if it names colour and form of both drawings, and of each only its own."""
+        from PIL import Image as Drawing
+        from PIL import ImageDraw
+
+        order = rng_for(self._seed, "probe", "sight").permutation(2).tolist()
+        told: list[bool] = []
+        for colour, form in (SHAPES[n] for n in order):
+            text = "Which is it: a red circle, a red square, a blue circle or a blue square?"
+            pixels = Drawing.new("RGB", (448, 448), "white")
+            draw = ImageDraw.Draw(pixels)
+            outline = draw.ellipse if form == "circle" else draw.rectangle
+            outline((112, 112, 336, 336), fill=colour)
+            answer = await self._ask(text, [_encode(pixels)])
+            if isinstance(answer, CallFailure):
+                refused = answer.kind in ("bad_parameter", "input_error")
+                return replace(
+                    report, sees_pictures=False if refused else None, blindness=answer.message
+                )
+            words = re.findall(r"[a-z]+", answer.text.lower())
+            told.append({w for pair in SHAPES for w in pair} & set(words) == {colour, form})
+        blindness = "" if all(told) else "two drawn shapes were not told apart"
+        return replace(report, sees_pictures=all(told), blindness=blindness)
+
+    async def count(self, report: EndpointReport) -> EndpointReport:
+        """More and more pictures of a digit each, until a request is refused."""
+        taken = read = 0
+        for count in COUNTS:
+            digits = rng_for(self._seed, "probe", "count", str(count)).permutation(9)[:count] + 1
+            pictures = [_encode(_draw_lines([str(d)], (120,), side=224)) for d in digits]
+            text = "Each picture shows one digit. Write only these digits, in the pictures' order."
+            answer = await self._ask(text, pictures)
+            if isinstance(answer, CallFailure):
+                break
+            taken = count
+            named = re.findall(r"\d", answer.text)
+            if named[-count:] == [str(d) for d in digits]:
+                read = count
+        return replace(report, pictures_taken=taken, pictures_read=read)
+
+    async def scaling(self, report: EndpointReport) -> EndpointReport:
+        """What larger pictures add to the prompt, and how small a text can be read."""
+        numbers = [
+            str(n)
+            for n in rng_for(self._seed, "probe", "scaling").integers(1000, 9999, len(HEIGHTS))
+        ]
+        text = "List all the numbers in the picture, from top to bottom."
+        alone = await self._ask(text)
+        tokens: dict[int, int] = {}
+        smallest: int | None = None
+        for side in SIDES:
+            picture = _encode(_draw_lines(numbers, HEIGHTS, side=side))
+            answer = await self._ask(text, [picture])
+            if isinstance(answer, CallFailure):
+                break
+            counts = (
+                None if isinstance(alone, CallFailure) else alone.usage.prompt,
+                answer.usage.prompt,
+            )
+            if counts[0] is not None and counts[1] is not None:
+                tokens[side] = counts[1] - counts[0]
+            if side == SIDES[-1]:
+                read = set(re.findall(r"\d+", answer.text.replace(",", "")))
+                heights = zip(HEIGHTS, numbers, strict=True)
+                smallest = min(
+                    (height for height, number in heights if number in read), default=None
+                )
+        return replace(report, picture_tokens=tokens, smallest_text_px=smallest)
+
+    async def _ask(self, text: str, pictures: Sequence[Picture] = (), **params: object) -> Answer:
+        """The answer to one question; passing troubles are waited out a few times."""
+        images = tuple(Image(f"probe-{n}", p.digest, "") for n, p in enumerate(pictures))
+        if not self._client.endpoint.params.keys() & set(LIMIT_NAMES):
+            params["max_tokens"] = MAX_TOKENS
+        request = Request("model", (Message("user", (*images, text)),), "probe", params=params)
+        for _ in range(TRIES - 1):
+            answer = await self._client.call(request, pictures)
+            if (
+                isinstance(answer, Reply)
+                or answer.kind not in RETRYABLE
+                or (answer.kind in ("connection", "timeout"))
+            ):
+                return answer
+            await asyncio.sleep(min(answer.retry_after_s or 1.0, LONGEST_WAIT_S))
+        return await self._client.call(request, pictures)
 
 
 def _hint(failure: CallFailure, models: Sequence[str]) -> str:
@@ -244,110 +326,8 @@ def _hint(failure: CallFailure, models: Sequence[str]) -> str:
     }.get(failure.kind, "")
 
 
-async def _probe_thinking(client: ChatClient, report: EndpointReport) -> EndpointReport:
-    text = "A train leaves at 9:47 and arrives at 13:05. How many minutes does it take?"
-    plain = await _ask(client, text)
-    if isinstance(plain, CallFailure):
-        return report
-    wanted = not _has_thoughts(plain)
-    for switch in SWITCHES_ON if wanted else SWITCHES_OFF:
-        answer = await _ask(client, text, **switch)
-        if isinstance(answer, Reply) and _has_thoughts(answer) is wanted:
-            kind: Thinking = "on request" if wanted else "unless turned off"
-            return replace(report, thinking=kind, thinking_switch=switch)
-    return replace(report, thinking="never" if wanted else "always")
-
-
 def _has_thoughts(reply: Reply) -> bool:
     return bool((reply.reasoning or "").strip()) or bool(reply.usage.reasoning)
-
-
-async def _probe_logprobs(client: ChatClient, report: EndpointReport) -> EndpointReport:
-    text = "Answer with one letter, A or B. Which comes first in the alphabet?"
-    answer = await _ask(client, text, logprobs=True, top_logprobs=5)
-    if isinstance(answer, CallFailure):
-        return replace(report, logprobs=0 if answer.kind == "bad_parameter" else None)
-    return replace(report, logprobs=len(answer.choices or ()))
-
-
-SHAPES = (("red", "circle"), ("blue", "square"))
-
-
-async def _probe_sight(client: ChatClient, report: EndpointReport, seed: int) -> EndpointReport:
-    """Sees if it names colour and form of both drawings, and of each only its own."""
-    order = rng_for(seed, "probe", "sight").permutation(2).tolist()
-    told: list[bool] = []
-    for colour, form in (SHAPES[n] for n in order):
-        text = "Which is it: a red circle, a red square, a blue circle or a blue square?"
-        answer = await _ask(client, text, [_encode(_draw_shape(colour, form))])
-        if isinstance(answer, CallFailure):
-            refused = answer.kind in ("bad_parameter", "input_error")
-            return replace(
-                report, sees_pictures=False if refused else None, blindness=answer.message
-            )
-        words = re.findall(r"[a-z]+", answer.text.lower())
-        told.append({w for pair in SHAPES for w in pair} & set(words) == {colour, form})
-    blindness = "" if all(told) else "two drawn shapes were not told apart"
-    return replace(report, sees_pictures=all(told), blindness=blindness)
-
-
-async def _probe_count(client: ChatClient, report: EndpointReport, seed: int) -> EndpointReport:
-    """More and more pictures of a digit each, until a request is refused."""
-    taken = read = 0
-    for count in COUNTS:
-        digits = rng_for(seed, "probe", "count", str(count)).permutation(9)[:count] + 1
-        pictures = [_encode(_draw_lines([str(d)], (120,), side=224)) for d in digits]
-        text = "Each picture shows one digit. Write only these digits, in the pictures' order."
-        answer = await _ask(client, text, pictures)
-        if isinstance(answer, CallFailure):
-            break
-        taken = count
-        named = re.findall(r"\d", answer.text)
-        if named[-count:] == [str(d) for d in digits]:
-            read = count
-    return replace(report, pictures_taken=taken, pictures_read=read)
-
-
-async def _probe_scaling(client: ChatClient, report: EndpointReport, seed: int) -> EndpointReport:
-    """What larger pictures add to the prompt, and how small a text can be read."""
-    numbers = [str(n) for n in rng_for(seed, "probe", "scaling").integers(1000, 9999, len(HEIGHTS))]
-    text = "List all the numbers in the picture, from top to bottom."
-    alone = await _ask(client, text)
-    tokens: dict[int, int] = {}
-    smallest: int | None = None
-    for side in SIDES:
-        picture = _encode(_draw_lines(numbers, HEIGHTS, side=side))
-        answer = await _ask(client, text, [picture])
-        if isinstance(answer, CallFailure):
-            break
-        added = _added_tokens(alone, answer)
-        if added is not None:
-            tokens[side] = added
-        if side == SIDES[-1]:
-            smallest = _smallest_read(answer.text, numbers)
-    return replace(report, picture_tokens=tokens, smallest_text_px=smallest)
-
-
-def _added_tokens(alone: Answer, answer: Reply) -> int | None:
-    if isinstance(alone, CallFailure) or alone.usage.prompt is None or answer.usage.prompt is None:
-        return None
-    return answer.usage.prompt - alone.usage.prompt
-
-
-def _smallest_read(text: str, numbers: Sequence[str]) -> int | None:
-    read = set(re.findall(r"\d+", text.replace(",", "")))
-    return min((h for h, n in zip(HEIGHTS, numbers, strict=True) if n in read), default=None)
-
-
-def _draw_shape(colour: str, form: str) -> Pixels:
-    from PIL import Image as Drawing
-    from PIL import ImageDraw
-
-    pixels = Drawing.new("RGB", (448, 448), "white")
-    draw = ImageDraw.Draw(pixels)
-    outline = draw.ellipse if form == "circle" else draw.rectangle
-    outline((112, 112, 336, 336), fill=colour)
-    return pixels
 
 
 def _draw_lines(lines: Sequence[str], heights: Sequence[int], *, side: int) -> Pixels:

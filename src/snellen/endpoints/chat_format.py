@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from snellen.endpoints.lenient import ErrorInReplyError, UnreadableReplyError, mend
 from snellen.errors import UsageError
-from snellen.records import Message, Reply, Request, Usage
+from snellen.records import JsonObject, Message, Params, Reply, Request, Usage
 from snellen.replies import split_thinking
 
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
@@ -48,7 +48,7 @@ class Dialect:
     renamed: Mapping[str, str] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
 
-    def notes(self, params: Mapping[str, Any]) -> tuple[str, ...]:
+    def notes(self, params: Params) -> tuple[str, ...]:
         """What it changes in these body fields, in words."""
         if not self.renamed and not self.dropped:
             return ()
@@ -56,7 +56,7 @@ class Dialect:
         found += [f"{name} not sent: refused" for name in sorted(self.dropped & params.keys())]
         return tuple(found)
 
-    def translate(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    def translate(self, params: Params) -> Params:
         """The body fields as this endpoint takes them."""
         if not self.renamed and not self.dropped:
             return params
@@ -69,7 +69,7 @@ def encode_request(
     pictures: Sequence[PreparedPicture],
     *,
     model: str,
-    params: Mapping[str, Any],
+    params: Params,
 ) -> bytes:
     """The JSON body of a call. Base64 goes in as it is: it needs no escaping.
 
@@ -83,7 +83,8 @@ def encode_request(
     b'{"model":"m","messages":[{"role":"user","content":"Hi"}],"seed":1}'
     """
     fields = dict(params)
-    tail = _picture_tail(fields.pop(IMAGE_DETAIL, None))
+    detail = fields.pop(IMAGE_DETAIL, None)
+    tail = b'"}}' if detail is None else b'","detail":%s}}' % _encode(detail)
     supply = iter(pictures)
     pieces = [b'{"model":', _encode_text(model), b',"messages":[']
     for number, message in enumerate(request.messages):
@@ -97,7 +98,7 @@ def encode_request(
     return b"".join(pieces)
 
 
-def response_format(schema: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+def response_format(schema: Params | Sequence[str]) -> JsonObject:
     """The body field that binds a reply to a JSON schema, or to one of several answers.
 
     Many endpoints take objects alone, so that a choice becomes an object with an `answer`.
@@ -132,19 +133,12 @@ def _add_message(
         if isinstance(part, str):
             pieces += [b'{"type":"text","text":', _encode_text(part), b"}"]
             continue
-        head, data = _next_picture(supply).data_uri_parts
+        picture = next(supply, None)
+        if picture is None:
+            raise UsageError("the messages name more pictures than were prepared for them")
+        head, data = picture.data_uri_parts
         pieces += [b'{"type":"image_url","image_url":{"url":"', head, data, tail]
     pieces.append(b"]}")
-
-
-def _next_picture(supply: Iterator[PreparedPicture]) -> PreparedPicture:
-    for picture in supply:
-        return picture
-    raise UsageError("the messages name more pictures than were prepared for them")
-
-
-def _picture_tail(detail: Any) -> bytes:
-    return b'"}}' if detail is None else b'","detail":%s}}' % _encode(detail)
 
 
 def _encode_text(text: str) -> bytes:
@@ -155,14 +149,14 @@ def _encode_text(text: str) -> bytes:
         return _encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
-def plain_messages(request: Request, pictures: Sequence[PreparedPicture]) -> list[dict[str, Any]]:
+def plain_messages(request: Request, pictures: Sequence[PreparedPicture]) -> list[JsonObject]:
     """The messages as the list of dicts that Python callers know, pictures as data URIs.
 
     >>> plain_messages(Request("model", (Message("user", ("Hi",)),), "caption"), ())
     [{'role': 'user', 'content': 'Hi'}]
     """
     body = encode_request(request, pictures, model="", params={})
-    messages: list[dict[str, Any]] = msgspec.json.decode(body)["messages"]
+    messages: list[JsonObject] = msgspec.json.decode(body)["messages"]
     return messages
 
 
@@ -194,7 +188,7 @@ class _Choice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
-    error: Any = None
+    error: object = None
 
 
 class _PromptDetails(msgspec.Struct):
@@ -218,7 +212,7 @@ class _Completion(msgspec.Struct):
     choices: list[_Choice] | None = None
     model: str | None = None
     usage: _Usage | None = None
-    error: Any = None
+    error: object = None
 
 
 _decode: Callable[[bytes], _Completion] = msgspec.json.Decoder(_Completion).decode
@@ -232,13 +226,23 @@ def read_reply(body: bytes, *, latency_s: float = 0.0, notes: tuple[str, ...] = 
     >>> read_reply(b'{"choices": [{"message": {"content": "E"}}]}').text
     'E'
     """
-    completion, notes = _read_completion(body, notes)
+    try:
+        completion = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        # A count in a strange shape must not cost an answer that was paid for.
+        mended, note = mend(body, str(error))
+        completion, notes = msgspec.convert(mended, _Completion), (*notes, note)
     if completion.error or completion.choices is None:
         raise ErrorInReplyError(body)
     if not completion.choices:
         raise UnreadableReplyError("the reply has no choices")
     choice = completion.choices[0]
-    _refuse_broken(choice)
+    if choice.error:
+        raise ErrorInReplyError(_encode({"error": choice.error}))
+    if choice.finish_reason in _BREAKS:
+        raise UnreadableReplyError(
+            f"the server broke its reply off (finish_reason `{choice.finish_reason}`)"
+        )
     text, thought, refused = _read_message(choice.message)
     return Reply(
         text=text,
@@ -251,25 +255,6 @@ def read_reply(body: bytes, *, latency_s: float = 0.0, notes: tuple[str, ...] = 
         choices=_first_token(choice.logprobs),
         notes=notes,
     )
-
-
-def _refuse_broken(choice: _Choice) -> None:
-    """Takes no part of a reply for the whole where the server says that it broke off."""
-    if choice.error:
-        raise ErrorInReplyError(_encode({"error": choice.error}))
-    if choice.finish_reason in _BREAKS:
-        raise UnreadableReplyError(
-            f"the server broke its reply off (finish_reason `{choice.finish_reason}`)"
-        )
-
-
-def _read_completion(body: bytes, notes: tuple[str, ...]) -> tuple[_Completion, tuple[str, ...]]:
-    try:
-        return _decode(body), notes
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        # A count in a strange shape must not cost an answer that was paid for.
-        mended, note = mend(body, str(error))
-    return msgspec.convert(mended, _Completion), (*notes, note)
 
 
 def _read_message(message: _Message) -> tuple[str, str | None, bool]:
@@ -310,7 +295,10 @@ def _read_usage(usage: _Usage | None) -> Usage:
     cached = before.cached_tokens if before else None
     thought = after.reasoning_tokens if after else None
     prompt, completion = _count(usage.prompt_tokens), _count(usage.completion_tokens)
-    unlisted = _unlisted(prompt, completion, usage.total_tokens)
+    # Gemini and Grok leave thoughts, which are billed as completion, out of its tokens.
+    is_known = prompt is not None and usage.total_tokens is not None
+    listed = (prompt or 0) + (completion or 0)
+    unlisted = max(0, (usage.total_tokens or 0) - listed) if is_known else 0
     if unlisted:
         completion = (completion or 0) + unlisted
         thought = unlisted if thought is None else thought
@@ -325,16 +313,6 @@ def _read_usage(usage: _Usage | None) -> Usage:
 def _count(said: int | None) -> int | None:
     """A count of tokens; -1 and the like stand for one that is not known."""
     return said if said is None or said >= 0 else None
-
-
-def _unlisted(prompt: int | None, completion: int | None, total: int | None) -> int:
-    """Tokens of the total that are in neither count: thoughts, which are billed as completion.
-
-    Gemini and Grok leave them out of the completion's tokens.
-    """
-    if prompt is None or total is None:
-        return 0
-    return max(0, total - prompt - (completion or 0))
 
 
 def _first_token(logprobs: _Logprobs | None) -> Mapping[str, float] | None:
@@ -356,9 +334,7 @@ _REFUSED = re.compile(
 _SCHEMA_WORDS = ("response_format", "json_schema", "structured output", "guided", "grammar")
 
 
-def learn(
-    dialect: Dialect, words: str, *, sent: Mapping[str, Any], soft: frozenset[str]
-) -> Dialect | None:
+def learn(dialect: Dialect, words: str, *, sent: Params, soft: frozenset[str]) -> Dialect | None:
     """What a refused request teaches, or None if there is nothing to try instead.
 
     `words` are the server's, in lower case; `sent` the body fields as they went out; `soft` the
@@ -372,7 +348,10 @@ def learn(
         return None
     for name, other in (LIMIT_NAMES, LIMIT_NAMES[::-1]):
         met_before = name in dialect.renamed.values()
-        if name in sent and not met_before and _teaches_limit(words, name, other):
+        # The older name is refused by naming the newer; the newer by servers that know no other.
+        is_size = "too large" in words or "too small" in words
+        named_instead = _names(words, other if name == LIMIT_NAMES[0] else name)
+        if name in sent and not met_before and named_instead and not is_size:
             return Dialect({**dialect.renamed, name: other}, dialect.dropped)
     named = frozenset(name for name in soft & sent.keys() if is_named(words, name, sent[name]))
     if "response_format" in sent and any(word in words for word in _SCHEMA_WORDS):
@@ -380,14 +359,7 @@ def learn(
     return Dialect(dialect.renamed, dialect.dropped | named) if named else None
 
 
-def _teaches_limit(words: str, name: str, other: str) -> bool:
-    if "too large" in words or "too small" in words:
-        return False
-    # The older name is refused by naming the newer; the newer by servers that know no other.
-    return _names(words, other if name == LIMIT_NAMES[0] else name)
-
-
-def is_named(words: str, name: str, value: Any = None) -> bool:
+def is_named(words: str, name: str, value: object = None) -> bool:
     """Whether a refusal names a body field, or a field inside of it.
 
     >>> is_named("unknown field enable_thinking", "chat_template_kwargs", {"enable_thinking": 0})

@@ -49,7 +49,7 @@ def proxy_for(url: URL) -> tuple[URL | None, dict[str, str]]:
     machine's own addresses, whatever the environment says.
     """
     host = url.host or ""
-    if _is_this_machine(host) or proxy_bypass(f"{host}:{url.port}") or _is_excepted(host, url.port):
+    if is_this_machine(host) or proxy_bypass(f"{host}:{url.port}") or _is_excepted(host, url.port):
         return None, {}
     named = getproxies().get(url.scheme)
     if not named:
@@ -71,10 +71,10 @@ def proxy_for(url: URL) -> tuple[URL | None, dict[str, str]]:
     }
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
     """Whether a host is this machine itself, or on its own cable.
 
-    >>> [_is_this_machine(h) for h in ("app.localhost", "0.0.0.0", "::ffff:127.0.0.1", "10.0.0.1")]
+    >>> [is_this_machine(h) for h in ("app.localhost", "0.0.0.0", "::ffff:127.0.0.1", "10.0.0.1")]
     [True, True, True, False]
     """
     if host == "localhost" or host.endswith((".localhost", "localhost.localdomain")):
@@ -111,7 +111,13 @@ def basic_authorization(user: str, password: str) -> str:
 def why_unreached(error: Exception) -> str:
     """Why there is no connection, in the system's words where it has some."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _distrust(error.certificate_error)
+        said = getattr(error.certificate_error, "verify_message", "") or str(
+            error.certificate_error
+        )
+        return (
+            f"its certificate is not trusted: {said.rstrip('.')} (the variable SSL_CERT_FILE names "
+            "a file of certificates that are)"
+        )
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, ssl.SSLError):  # whose numbers are not the system's
         reason = (cause.reason or str(cause)).replace("_", " ").lower()
@@ -120,11 +126,3 @@ def why_unreached(error: Exception) -> str:
     if number is not None and number in errno.errorcode:
         return os.strerror(number)
     return getattr(cause, "strerror", None) or str(cause) or type(error).__name__
-
-
-def _distrust(error: Exception) -> str:
-    said = getattr(error, "verify_message", "") or str(error)
-    return (
-        f"its certificate is not trusted: {said.rstrip('.')} (the variable SSL_CERT_FILE names a"
-        " file of certificates that are)"
-    )

@@ -14,7 +14,6 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from html import unescape
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import (
     parse_qsl,
     quote,
@@ -89,44 +88,31 @@ def read_error(body: bytes) -> ErrorBody:
     if not isinstance(value, dict):
         return ErrorBody(message=str(value))
     error = value.get("error", value)
-    return _read_object(error) if isinstance(error, dict) else ErrorBody(message=str(error))
-
-
-def _read_object(error: Mapping[str, Any]) -> ErrorBody:
+    if not isinstance(error, dict):
+        return ErrorBody(message=str(error))
     message, param = error.get("message"), error.get("param")
     if message is None:
-        message, place = _read_detail(error.get("detail"))
-        param = param or place
+        message = error.get("detail")
+        if isinstance(message, list) and message and isinstance(message[0], dict):
+            # Validating frameworks give a list of places and what is wrong there.
+            places = [[str(step) for step in r.get("loc", ()) if step != "body"] for r in message]
+            param = param or (places[0][0] if places[0] else "")
+            pairs = zip(places, message, strict=True)
+            message = "; ".join(f"{'.'.join(place)}: {r.get('msg', '')}" for place, r in pairs)
+    # A gateway passes on what the server behind it said, which alone may say what was wrong.
+    metadata, behind = error.get("metadata"), ""
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if raw:
+        behind = f": {read_error(raw.encode()).message if isinstance(raw, str) else _as_text(raw)}"
     return ErrorBody(
-        message=_as_text(message if message is not None else error) + _from_behind(error),
+        message=_as_text(message if message is not None else error) + behind,
         code=_as_text(error.get("code")),
         type=_as_text(error.get("type") or error.get("status")),
         param=_as_text(param),
     )
 
 
-def _from_behind(error: Mapping[str, Any]) -> str:
-    """What a gateway passes on of the server behind it, which alone may say what was wrong."""
-    metadata = error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None
-    if not raw:
-        return ""
-    return f": {read_error(raw.encode()).message if isinstance(raw, str) else _as_text(raw)}"
-
-
-def _read_detail(detail: Any) -> tuple[Any, str]:
-    """Message and parameter from the `detail` of validating frameworks."""
-    if not isinstance(detail, list) or not detail or not isinstance(detail[0], dict):
-        return detail, ""
-    places = [[str(step) for step in row.get("loc", ()) if step != "body"] for row in detail]
-    said = [
-        f"{'.'.join(place)}: {row.get('msg', '')}"
-        for place, row in zip(places, detail, strict=True)
-    ]
-    return "; ".join(said), places[0][0] if places[0] else ""
-
-
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -234,7 +220,9 @@ def failure_kind(status: int, error: ErrorBody) -> FailureKind:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status >= 500:
-        return _breakdown_kind(error.words)
+        if _CONTEXT.search(error.words):
+            return "context_length"
+        return "bad_parameter" if _BLIND.search(error.words) else "overload"
     if status >= 400:
         return _refusal_kind(error.words)
     if status >= 300:
@@ -242,13 +230,6 @@ def failure_kind(status: int, error: ErrorBody) -> FailureKind:
     # An error without any status: its words may say that a second try is in vain.
     kind = _refusal_kind(error.words)
     return "bad_reply" if kind == "bad_parameter" else kind
-
-
-def _breakdown_kind(words: str) -> FailureKind:
-    """Of a 5xx: some servers report with it what no second try will mend."""
-    if _CONTEXT.search(words):
-        return "context_length"
-    return "bad_parameter" if _BLIND.search(words) else "overload"
 
 
 def _refusal_kind(words: str) -> FailureKind:
@@ -429,8 +410,15 @@ def read_failure(refusal: Refusal, *, url: str, secrets: Iterable[str] = ()) -> 
     kind = failure_kind(status, error)
     wait_s = retry_after_s(refusal.headers)
     if kind == "rate_limit":
-        kind, wait_s = _weigh_limit(refusal.body, wait_s)
-    said = error.message or _phrase(status)
+        # A limit is one of a moment or of a day.
+        text = refusal.body[:LONGEST_PAGE].decode("utf-8", "replace")
+        is_long = wait_s is None or wait_s > MAX_RETRY_AFTER_S
+        delay = _DELAY.search(text)
+        if wait_s is None and delay is not None:
+            wait_s = float(delay[1])
+        kind = "quota" if is_long and _DAILY.search(text.lower()) else "rate_limit"
+    known = {one.value: one.phrase for one in HTTPStatus}
+    said = error.message or known.get(status, "no explanation")
     hint = _hint(refusal, error, url)
     return CallFailure(
         kind=kind,
@@ -439,16 +427,6 @@ def read_failure(refusal: Refusal, *, url: str, secrets: Iterable[str] = ()) -> 
         retry_after_s=wait_s,
         latency_s=refusal.latency_s,
     )
-
-
-def _weigh_limit(body: bytes, wait_s: float | None) -> tuple[FailureKind, float | None]:
-    """Whether a limit is one of a moment or of a day, and the wait in seconds that it demands."""
-    text = body[:LONGEST_PAGE].decode("utf-8", "replace")
-    is_long = wait_s is None or wait_s > MAX_RETRY_AFTER_S
-    delay = _DELAY.search(text)
-    if wait_s is None and delay is not None:
-        wait_s = float(delay[1])
-    return "quota" if is_long and _DAILY.search(text.lower()) else "rate_limit", wait_s
 
 
 def _hint(refusal: Refusal, error: ErrorBody, url: str) -> str:
@@ -462,22 +440,12 @@ def _hint(refusal: Refusal, error: ErrorBody, url: str) -> str:
         return "the proxy that the environment names wants a user and a password. "
     if refusal.status == 413 and not _TOO_LARGE.search(error.words):
         return "too large for the server or a proxy before it (--max-pixels shrinks pictures). "
-    if refusal.status == 405 or _is_nowhere(refusal.status, error):
+    # Nothing is served there: a 404 that says so little, or LM Studio's 200.
+    words = error.message.lower()
+    is_nowhere = refusal.status == 200 and _NO_PATH.search(words) is not None
+    if refusal.status == 404:
+        is_nowhere = not error.code.lower().endswith("notfound") and not _SOMETHING.search(words)
+    if refusal.status == 405 or is_nowhere:
         end = "" if "/v1" in place else " (does the URL lack /v1?)"
         return f"nothing answers at {place}{end}. "
     return ""
-
-
-def _is_nowhere(status: int, error: ErrorBody) -> bool:
-    """Whether nothing is served at an address: a 404 that says so little, or LM Studio's 200."""
-    words = error.message.lower()
-    if status == 404:
-        return not error.code.lower().endswith("notfound") and not _SOMETHING.search(words)
-    return status == 200 and _NO_PATH.search(words) is not None
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "no explanation"

@@ -7,10 +7,10 @@ import errno
 import inspect
 import io
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
@@ -51,7 +51,7 @@ from snellen.endpoints.failures import (
 )
 from snellen.endpoints.lenient import ErrorInReplyError, UnreadableReplyError
 from snellen.errors import SettingsError
-from snellen.records import Answer, CallFailure, FailureKind, Reply, Request
+from snellen.records import Answer, CallFailure, FailureKind, JsonObject, Params, Reply, Request
 
 if TYPE_CHECKING:
     from snellen.pictures.prepare import Picture
@@ -106,7 +106,7 @@ def chat_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}{query}"
 
 
-def body_params(request: Request, endpoint: Endpoint) -> dict[str, Any]:
+def body_params(request: Request, endpoint: Endpoint) -> JsonObject:
     """The body fields of a call: the endpoint's, then the request's, which win.
 
     A field that the endpoint sets to None is never sent, whoever asks for it. A request's schema
@@ -118,7 +118,7 @@ def body_params(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     return _merged_params(own, endpoint)
 
 
-def _merged_params(own: Mapping[str, Any], endpoint: Endpoint) -> dict[str, Any]:
+def _merged_params(own: Params, endpoint: Endpoint) -> JsonObject:
     merged = {**endpoint.soft_params, **endpoint.params, **own}
     banned = [name for name, value in endpoint.params.items() if value is None]
     return {k: v for k, v in merged.items() if v is not None and k not in banned}
@@ -136,7 +136,7 @@ class _Draft:
 
     request: Request
     pictures: Sequence[Picture]
-    params: Mapping[str, Any]
+    params: Params
 
 
 class ChatClient:
@@ -148,7 +148,12 @@ class ChatClient:
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        _check_params(endpoint)
+        taken = sorted(RESERVED & {*endpoint.params, *endpoint.soft_params})
+        if taken:
+            raise SettingsError(
+                f"endpoint `{endpoint.name}` sets the body field `{taken[0]}`, which Snellen sets",
+                hint="take it out of the params",
+            )
         self.endpoint = endpoint
         self._base = URL(chat_url(endpoint.url))
         self._chat = self._at("chat/completions")
@@ -157,7 +162,13 @@ class ChatClient:
         self._proxy_headers = pass_by if self._base.scheme == "https" else None
         self._headers = _headers_of(endpoint) | (pass_by if self._base.scheme == "http" else {})
         self._secrets = secrets_of(endpoint.key, endpoint.url, self._headers | pass_by)
-        unmistakable = [s for s in self._secrets if _is_unmistakable(s)]
+        # A short secret could be a word of an answer: `not-needed` is, and is a common key.
+        unmistakable = [
+            s
+            for s in self._secrets
+            if (len(s) >= 20 and s.isalpha())
+            or (len(s) >= 12 and any(map(str.isdigit, s)) and any(map(str.isalpha, s)))
+        ]
         self._secret_bytes = [form.encode() for s in unmistakable for form in forms_of(s)]
         self._soft = frozenset(endpoint.soft_params) - endpoint.params.keys()
         self._dialect = Dialect()
@@ -189,7 +200,7 @@ class ChatClient:
                     return failure
                 return await self._without_soft(draft, failure)
 
-    def _learn(self, refusal: Refusal, params: Mapping[str, Any], used: Dialect) -> bool:
+    def _learn(self, refusal: Refusal, params: Params, used: Dialect) -> bool:
         """Whether to ask again: this call has learnt something, or another did meanwhile."""
         if refusal.status not in TEACHING_STATUSES:
             return False
@@ -313,7 +324,7 @@ class ChatClient:
     def _failure(self, kind: FailureKind, text: str, *, latency_s: float = 0.0) -> CallFailure:
         return CallFailure(kind, one_line(text, self._secrets), latency_s=latency_s)
 
-    def _explain(self, refusal: Refusal, params: Mapping[str, Any]) -> CallFailure:
+    def _explain(self, refusal: Refusal, params: Params) -> CallFailure:
         """The failure that a refusal stands for, with what to do about a refused parameter."""
         url = public_url(str(self._chat))
         failure = read_failure(refusal, url=url, secrets=self._secrets)
@@ -327,7 +338,7 @@ class ChatClient:
         return replace(failure, message=one_line(hint))
 
     @staticmethod
-    def _named(refusal: Refusal, params: Mapping[str, Any]) -> list[str]:
+    def _named(refusal: Refusal, params: Params) -> list[str]:
         """The body fields that a refusal names."""
         words = read_error(refusal.body).words
         return [name for name, value in params.items() if is_named(words, name, value)]
@@ -415,15 +426,6 @@ class _EmbeddingList(msgspec.Struct):
     data: list[_Embedding]
 
 
-def _check_params(endpoint: Endpoint) -> None:
-    taken = sorted(RESERVED & {*endpoint.params, *endpoint.soft_params})
-    if taken:
-        raise SettingsError(
-            f"endpoint `{endpoint.name}` sets the body field `{taken[0]}`, which Snellen sets",
-            hint="take it out of the params",
-        )
-
-
 def _moved_to(response: aiohttp.ClientResponse) -> URL | None:
     """Where a 307 or 308 sends a call on to, on the same host; the key goes to no other."""
     location = response.headers.get("Location")
@@ -434,12 +436,6 @@ def _moved_to(response: aiohttp.ClientResponse) -> URL | None:
     except ValueError:
         return None
     return target if target.origin() == response.url.origin() else None
-
-
-def _is_unmistakable(secret: str) -> bool:
-    """Whether a secret can be no word of an answer: `not-needed` could, and is a common key."""
-    is_mixed = any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
-    return (len(secret) >= 12 and is_mixed) or (len(secret) >= 20 and secret.isalpha())
 
 
 def _headers_of(endpoint: Endpoint) -> dict[str, str]:
@@ -471,7 +467,7 @@ def _mark_stale(failure: CallFailure) -> CallFailure:
     return replace(failure, is_stale=is_stale, was_sent=not is_stale)
 
 
-Function = Callable[[list[dict[str, Any]]], "str | Reply | Awaitable[str | Reply]"]
+Function = Callable[..., object]
 
 
 class CallableModel:
@@ -494,7 +490,7 @@ class CallableModel:
         messages = plain_messages(request, pictures)
         started = time.perf_counter()
         if self._is_async:
-            said: Any = self._function(messages)
+            said: object = self._function(messages)
         else:
             loop = asyncio.get_running_loop()
             said = await loop.run_in_executor(self._pool, self._said, messages)
@@ -502,7 +498,7 @@ class CallableModel:
             said = await said
         return as_answer(said, latency_s=time.perf_counter() - started)
 
-    def _said(self, messages: list[dict[str, Any]]) -> Any:
+    def _said(self, messages: list[JsonObject]) -> object:
         """What the function gives; a future cannot hold StopIteration, and would wait for ever."""
         try:
             return self._function(messages)
@@ -514,7 +510,7 @@ class CallableModel:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def as_answer(said: Any, *, latency_s: float) -> Answer:
+def as_answer(said: object, *, latency_s: float) -> Answer:
     """What a Python function gave as an answer, with a leading think block taken off."""
     if isinstance(said, Reply | CallFailure):
         return replace(said, latency_s=said.latency_s or latency_s)

@@ -7,10 +7,11 @@ characters in half. `mend` brings all of that into the one shape that `wire` rea
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+
+from snellen.records import JsonObject, Params
 
 _EVENT_FIELDS = ("data:", "event:", "id:", "retry:", ":")
 
@@ -30,7 +31,7 @@ class ErrorInReplyError(ValueError):
         self.body = body
 
 
-def mend(body: bytes, said: str) -> tuple[dict[str, Any], str]:
+def mend(body: bytes, said: str) -> tuple[JsonObject, str]:
     """The completion in a body that is none by the letter, and a note of what was wrong with it.
 
     `said` is what a strict reader found wrong.
@@ -51,26 +52,24 @@ def mend(body: bytes, said: str) -> tuple[dict[str, Any], str]:
     return _tidy(value, said), f"parts of the reply are unreadable: {said}"
 
 
-def _read_json(text: str, body: bytes, said: str) -> Any:
+def _read_json(text: str, body: bytes, said: str) -> object:
     """A JSON value, with NaN, infinities and raw line breaks allowed."""
     try:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
-        raise UnreadableReplyError(f"{_what_it_is(body)} instead of JSON ({said})") from error
+        head, found = body[:200].lstrip().lower(), "text"
+        if not head:
+            found = "an empty body"
+        elif head.startswith(b"<"):
+            found = "HTML"
+        elif head.startswith(tuple(field.encode() for field in _EVENT_FIELDS)):
+            found = "a stream of events"
+        elif head.startswith((b"{", b"[")):
+            found = "cut JSON"
+        raise UnreadableReplyError(f"{found} instead of JSON ({said})") from error
 
 
-def _what_it_is(body: bytes) -> str:
-    head = body[:200].lstrip().lower()
-    if not head:
-        return "an empty body"
-    if head.startswith(b"<"):
-        return "HTML"
-    if head.startswith(tuple(field.encode() for field in _EVENT_FIELDS)):
-        return "a stream of events"
-    return "cut JSON" if head.startswith((b"{", b"[")) else "text"
-
-
-def _events(text: str, said: str) -> Iterator[dict[str, Any]]:
+def _events(text: str, said: str) -> Iterator[JsonObject]:
     """The objects of a stream of events.
 
     Raises: UnreadableReplyError, for a stream that breaks off before its end.
@@ -97,31 +96,27 @@ def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _first(entries: Any) -> Mapping[str, Any]:
+def _first(entries: object) -> Params:
     entry = entries[0] if isinstance(entries, list) and entries else None
     return entry if isinstance(entry, dict) else {}
 
 
-def _joined(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _joined(events: list[JsonObject]) -> JsonObject:
     """The completion whose pieces are the events of a stream."""
-    whole: dict[str, Any] = {"choices": [{"message": {}}]}
+    whole: JsonObject = {"choices": [{"message": {}}]}
     choice = whole["choices"][0]
     for event in events:
         whole |= {k: v for k, v in event.items() if k in ("usage", "model", "error") and v}
         piece = _first(event.get("choices"))
         choice |= {k: v for k, v in piece.items() if k in ("finish_reason", "error") and v}
-        _add_piece(choice["message"], piece.get("delta") or piece.get("message") or {})
+        message, delta = choice["message"], piece.get("delta") or piece.get("message") or {}
+        for name in ("content", "reasoning_content", "reasoning", "refusal"):
+            if more := _plain(delta.get(name)):
+                message[name] = message.get(name, "") + more
     return whole
 
 
-def _add_piece(message: dict[str, Any], piece: Mapping[str, Any]) -> None:
-    for name in ("content", "reasoning_content", "reasoning", "refusal"):
-        more = _plain(piece.get(name))
-        if more:
-            message[name] = message.get(name, "") + more
-
-
-def _tidy(value: Any, said: str) -> dict[str, Any]:
+def _tidy(value: object, said: str) -> JsonObject:
     """A completion with everything in its usual shape; what has none is left out."""
     if not isinstance(value, dict):
         raise UnreadableReplyError(f"JSON that is no chat completion ({said})")
@@ -131,11 +126,14 @@ def _tidy(value: Any, said: str) -> dict[str, Any]:
     if not choices:
         raise UnreadableReplyError("the reply has no choices")
     choice = _first(choices)
-    tidied: dict[str, Any] = {
+    reason = choice.get("finish_reason")
+    if isinstance(reason, dict):
+        reason = reason.get("type")
+    tidied: JsonObject = {
         "choices": [
             {
                 "message": _tidy_message(choice, said),
-                "finish_reason": _tidy_reason(choice.get("finish_reason")),
+                "finish_reason": reason if isinstance(reason, str) else None,
                 "logprobs": _tidy_logprobs(choice.get("logprobs")),
                 "error": choice.get("error"),
             }
@@ -147,7 +145,7 @@ def _tidy(value: Any, said: str) -> dict[str, Any]:
     return tidied
 
 
-def _tidy_message(choice: Mapping[str, Any], said: str) -> dict[str, Any]:
+def _tidy_message(choice: Params, said: str) -> JsonObject:
     """The message of a choice; one that ended without a message is blank."""
     message = choice.get("message")
     if message is None and (choice.get("finish_reason") or isinstance(choice.get("text"), str)):
@@ -171,7 +169,7 @@ def _tidy_message(choice: Mapping[str, Any], said: str) -> dict[str, Any]:
     return {name: text for name, text in found.items() if text is not None}
 
 
-def _plain(value: Any) -> str | None:
+def _plain(value: object) -> str | None:
     """The text of a string, a part, or a list of such; None where there is none."""
     if isinstance(value, str):
         return _whole_text(value)
@@ -188,13 +186,7 @@ def _whole_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _tidy_reason(reason: Any) -> str | None:
-    if isinstance(reason, dict):
-        reason = reason.get("type")
-    return reason if isinstance(reason, str) else None
-
-
-def _tidy_logprobs(logprobs: Any) -> dict[str, Any] | None:
+def _tidy_logprobs(logprobs: object) -> JsonObject | None:
     """The first token's candidates, which are all that is used."""
     first = _first(logprobs.get("content") if isinstance(logprobs, dict) else None)
     token = _candidate(first)
@@ -205,7 +197,7 @@ def _tidy_logprobs(logprobs: Any) -> dict[str, Any] | None:
     return {"content": [{**token, "top_logprobs": [entry for entry in top if entry]}]}
 
 
-def _candidate(entry: Any) -> dict[str, Any] | None:
+def _candidate(entry: object) -> JsonObject | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
         return None
     said = entry.get("logprob")
@@ -213,24 +205,16 @@ def _candidate(entry: Any) -> dict[str, Any] | None:
     return {"token": _whole_text(entry["token"]), "logprob": said if is_number else None}
 
 
-def _tidy_usage(usage: Any) -> dict[str, Any] | None:
+def _tidy_usage(usage: object) -> JsonObject | None:
     """The counts that are counts, also where they are written as text or as 12.0."""
     if not isinstance(usage, dict):
         return None
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for name, value in usage.items():
         if isinstance(value, dict):
             found[name] = _tidy_usage(value)
-        elif (count := _count(value)) is not None:
-            found[name] = count
+        elif isinstance(value, int | float | str) and not isinstance(value, bool):
+            with contextlib.suppress(ValueError, OverflowError):
+                if 0 <= (number := float(value)) < 2**53:
+                    found[name] = int(number)
     return found
-
-
-def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return int(number) if math.isfinite(number) and 0 <= number < 2**53 else None

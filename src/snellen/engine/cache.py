@@ -12,16 +12,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from snellen.errors import SettingsError
 from snellen.keys import digest
-from snellen.records import Reply
+from snellen.records import Params, Reply
 from snellen.settings import Endpoint
 
 # `at` is the time of the call in seconds since 1970.
@@ -41,7 +39,7 @@ def cache_key(endpoint: Endpoint, request_key: str) -> str:
     return _place(endpoint.url, endpoint.revision, endpoint.quantization) + request_key
 
 
-def is_shareable(reply: Reply, params: Mapping[str, Any]) -> bool:
+def is_shareable(reply: Reply, params: Params) -> bool:
     """Whether a reply may be kept: one that a limit cut, only when the key holds that limit."""
     if reply.finish_reason != "length":
         return True

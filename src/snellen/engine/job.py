@@ -7,7 +7,7 @@ A `Job` says who answers, which flows are driven, and where their rows and calls
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from snellen.errors import INTERRUPTED, EndpointError, SnellenError
 from snellen.flows import Flow
 from snellen.records import HOPELESS
 
-Work = tuple[str, int, Flow[Any]]
+Work = tuple[str, int, Flow[object]]
 """An item's id, its repeat, and its flow."""
 Sink = Callable[[str, int, Any], None]
 """Takes an item's id, its repeat, and a row that a flow or a child flow has returned."""
@@ -152,9 +152,17 @@ async def drive(
         notices = () if journal is None else journal.notices
         if job.preflight and (journal is None or not journal.n_stored):
             notices += await look_ahead(job.bindings, scheduler)
+
+        def begun() -> Iterator[Iterable[Work]]:
+            for batch in job.batches:
+                counters.stage, counters.flows_done = batch.stage, 0
+                counters.n_items = batch.n_items
+                counters.probes, counters.probes_done = batch.n_probes, 0
+                yield batch.work
+
         if job.progress is not None:
             await stack.enter_async_context(job.progress(counters))
-        await scheduler.drive_batches(_begun(job.batches, counters))
+        await scheduler.drive_batches(begun())
         if job.cache is not None:
             job.cache.flush()
             notices += job.cache.notices
@@ -168,19 +176,10 @@ async def drive(
     )
 
 
-def deliver(sinks: Mapping[type, Sink], item: str, repeat: int, row: Any) -> None:
+def deliver(sinks: Mapping[type, Sink], item: str, repeat: int, row: object) -> None:
     """Hands a row to its sink; a list, entry by entry."""
     if type(row) is list:
         for entry in row:
             deliver(sinks, item, repeat, entry)
     elif (sink := sinks.get(type(row))) is not None:
         sink(item, repeat, row)
-
-
-def _begun(batches: Iterable[Batch], counters: Counters) -> Iterable[Iterable[Work]]:
-    """The work of each batch, whose items are counted anew when it begins."""
-    for batch in batches:
-        counters.stage, counters.flows_done = batch.stage, 0
-        counters.n_items = batch.n_items
-        counters.probes, counters.probes_done = batch.n_probes, 0
-        yield batch.work

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -83,7 +83,7 @@ class AppendFile:
         self._synced_at = time.monotonic()
         self._held: list[bytes] = []
 
-    def append(self, row: Any) -> None:
+    def append(self, row: object) -> None:
         """Writes one row; when this returns, the row outlives the process.
 
         Raises:
@@ -91,7 +91,7 @@ class AppendFile:
         """
         self._write(_encode(row) + b"\n")
 
-    def hold(self, row: Any) -> None:
+    def hold(self, row: object) -> None:
         """Keeps a row for the next flush."""
         self._held.append(_encode(row))
 
@@ -144,25 +144,18 @@ def _cut_torn_tail(path: Path) -> int:
     """Cuts what follows the last newline; how many bytes that were."""
     try:
         with path.open("rb+") as file:
-            size = file.seek(0, os.SEEK_END)
-            keep = _end_of_last_line(file, size)
+            size = end = file.seek(0, os.SEEK_END)
+            keep = 0
+            while end > 0 and not keep:
+                start = max(0, end - 65536)
+                file.seek(start)
+                found = file.read(end - start).rfind(b"\n")
+                keep, end = (start + found + 1 if found >= 0 else 0), start
             if keep < size:
                 file.truncate(keep)
             return size - keep
     except FileNotFoundError:
         return 0
-
-
-def _end_of_last_line(file: Any, size: int) -> int:
-    end = size
-    while end > 0:
-        start = max(0, end - 65536)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return int(start + found + 1)
-        end = start
-    return 0
 
 
 def read_rows(path: Path, kind: type[T]) -> Iterator[T]:
@@ -178,8 +171,19 @@ def read_rows(path: Path, kind: type[T]) -> Iterator[T]:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return
-            if line.strip():
-                yield _decode(decoder, line, path=path, number=number)
+            if not line.strip():
+                continue
+            try:
+                row = decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                raise DataError(
+                    f"is no valid row: {error}",
+                    file=path,
+                    row=number,
+                    hint="the file was changed by hand or by another program; restore it, or "
+                    "start anew",
+                ) from error
+            yield row
 
 
 def read_calls(path: Path, *, damaged: list[int] | None = None) -> dict[str, CallRow]:
@@ -195,7 +199,7 @@ def read_calls(path: Path, *, damaged: list[int] | None = None) -> dict[str, Cal
         for number, line in enumerate(file, 1):
             try:
                 row = decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 if damaged is not None and line.strip() and line.endswith(b"\n"):
                     damaged.append(number)
                 continue
@@ -203,24 +207,21 @@ def read_calls(path: Path, *, damaged: list[int] | None = None) -> dict[str, Cal
     return rows
 
 
-def _decode(decoder: msgspec.json.Decoder[T], line: bytes, *, path: Path, number: int) -> T:
-    try:
-        return decoder.decode(line)
-    except msgspec.MsgspecError as error:
-        raise DataError(
-            f"is no valid row: {error}",
-            file=path,
-            row=number,
-            hint="the file was changed by hand or by another program; restore it, or start anew",
-        ) from error
-
-
 class FolderLock:
     """Holds a run folder against a second writer for as long as this process lives."""
 
     def __init__(self, folder: Path) -> None:
         self._fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        if not _try_lock(self._fd):
+        is_free = True
+        try:
+            import fcntl
+
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # a system without flock: two writers are then the user's own care
+            pass
+        except OSError:
+            is_free = False
+        if not is_free:
             owner = os.read(self._fd, 32).decode(errors="replace").strip()
             os.close(self._fd)
             raise RunFolderError(
@@ -235,18 +236,6 @@ class FolderLock:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-
-def _try_lock(fd: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # a system without flock: two writers are then the user's own care
-        return True
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 class Journal:
@@ -300,6 +289,27 @@ class Journal:
     def append(self, row: CallRow) -> None:
         """Writes a finished call."""
         self._file.append(row)
+
+    def store(
+        self, request: Request, key: str, answer: Answer, *, place: tuple[str, int], tries: int
+    ) -> None:
+        """Writes a finished call of an item's repeat; no tries stand for a reply out of a cache."""
+        self._file.append(
+            CallRow(
+                item=place[0],
+                repeat=place[1],
+                purpose=request.purpose,
+                probe=request.probe,
+                ask=request.ask,
+                key=key,
+                role=request.role,
+                reply=answer if isinstance(answer, Reply) else None,
+                failure=answer if isinstance(answer, CallFailure) else None,
+                cached=not tries,
+                tries=max(tries, 1),
+                at=now(),
+            )
+        )
 
     def close(self) -> None:
         """Syncs, closes and releases the folder."""

@@ -6,13 +6,11 @@ All of it is arithmetic on a clock that the caller passes in, so that it is test
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from snellen.endpoints.failures import MAX_RETRY_AFTER_S
 from snellen.errors import SettingsError
-from snellen.records import CallFailure, Image, Request, Usage
+from snellen.records import CallFailure, Image, Params, Request, Usage
 from snellen.settings import Endpoint
 
 BASE_DELAY_S = 0.5
@@ -185,7 +183,7 @@ def cost_usd(usage: Usage, endpoint: Endpoint) -> float | None:
     return (total + usage.completion * endpoint.price_out_usd) / 1e6
 
 
-def worst_cost_usd(request: Request, endpoint: Endpoint, params: Mapping[str, Any]) -> float:
+def worst_cost_usd(request: Request, endpoint: Endpoint, params: Params) -> float:
     """The most that a call can cost, with 4,096 tokens assumed where no token limit is sent."""
     limit = params.get("max_tokens") or params.get("max_completion_tokens")
     # -1 stands for no limit with some servers.

@@ -43,7 +43,9 @@ async def look_ahead(bindings: Mapping[str, Binding], scheduler: Scheduler) -> t
             if answer.status == 401 and not _LIMITED.search(answer.message):
                 scheduler.stop(stop_reasons.hopeless(endpoint, answer))
         elif answer and not is_listed(endpoint.model, answer):
-            notices[_not_listed(endpoint.model, endpoint.url, answer)] = None
+            shown = ", ".join(answer[:5]) + (", ..." if len(answer) > 5 else "")
+            said = f"{endpoint.url} does not list `{endpoint.model}` among its models ({shown})"
+            notices[said] = None
     return tuple(notices)
 
 
@@ -54,8 +56,3 @@ async def _listed(binding: Binding) -> tuple[str, ...] | CallFailure | None:
             return await binding.caller.list_models()
     except TimeoutError:
         return None
-
-
-def _not_listed(model: str, url: str, names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return f"{url} does not list `{model}` among its models ({shown})"

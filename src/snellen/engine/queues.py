@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from snellen.endpoints.bind import Binding
 from snellen.engine.pacing import AdaptiveLimit, MinuteRate
@@ -25,12 +24,12 @@ class Node:
     `to_cache` are replies that are kept for other runs once the flow has been able to read them.
     """
 
-    flow: Flow[Any]
+    flow: Flow[object]
     item: str
     repeat: int
     parent: Node | None = None
     slot: int = 0
-    results: list[Any] = field(default_factory=list)
+    results: list[object] = field(default_factory=list)
     pending: int = 0
     to_cache: list[tuple[str, Reply]] = field(default_factory=list)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from snellen.engine.job import Work
 from snellen.engine.journal import CallRow
 from snellen.flows import Flow
-from snellen.records import Answer, CallFailure, Request, address, is_unreadable
+from snellen.records import CallFailure, Request, address, is_unreadable
 
 NOT_ASKED = CallFailure("stopped", "not asked yet")
 
@@ -34,9 +33,9 @@ def unreadable_calls(work: Iterable[Work], stored: Mapping[str, CallRow]) -> Unr
     """
     found = Unreadable()
 
-    def run(flow: Flow[Any], item: str, repeat: int) -> Any:
+    def run(flow: Flow[object], item: str, repeat: int) -> object:
         asked: list[str] = []
-        sent: Any = None
+        sent: list[object] | None = None
         while True:
             try:
                 wanted = flow.send(sent)
@@ -52,14 +51,11 @@ def unreadable_calls(work: Iterable[Work], stored: Mapping[str, CallRow]) -> Unr
             for want in wanted:
                 if isinstance(want, Request):
                     asked.append(address(item, repeat, want))
-                    sent.append(_stored_answer(stored.get(asked[-1])))
+                    row = stored.get(asked[-1])
+                    sent.append(NOT_ASKED if row is None else row.answer)
                 else:
                     sent.append(run(want, item, repeat))
 
     for item, repeat, flow in work:
         run(flow, item, repeat)
     return found
-
-
-def _stored_answer(row: CallRow | None) -> Answer:
-    return NOT_ASKED if row is None else row.answer

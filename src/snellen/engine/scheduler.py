@@ -13,13 +13,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from snellen.endpoints.bind import Binding
 from snellen.engine import pacing, queues, stop_reasons
 from snellen.engine.cache import ResponseCache, cache_key, is_shareable
 from snellen.engine.counters import Counters, RoleCounters
-from snellen.engine.journal import CallRow, Journal, now
+from snellen.engine.journal import Journal
 from snellen.engine.pacing import Budget, DriveOptions
 from snellen.engine.queues import Call, Gates, Lane, Node
 from snellen.errors import ImageError, SnellenError
@@ -30,6 +29,7 @@ from snellen.records import (
     RETRYABLE,
     Answer,
     CallFailure,
+    Params,
     Reply,
     Request,
     address,
@@ -48,8 +48,8 @@ NO_WAIT_S = 0.0005
 MAX_PREPARED_BYTES = 192 * 2**20
 MAX_STALE = 10
 MAYBE_CHARGED = frozenset({"timeout", "bad_reply", "connection"})
-OnResult = Callable[[str, int, Any], None]
-Work = tuple[str, int, Flow[Any]]
+OnResult = Callable[[str, int, object], None]
+Work = tuple[str, int, Flow[object]]
 
 
 class Scheduler:
@@ -87,7 +87,7 @@ class Scheduler:
         self._tell = tell
         self._params = {role: binding.params for role, binding in bindings.items()}
         self._streaks = {role: stop_reasons.Streak(role) for role in bindings}
-        self._ready: deque[tuple[Node, list[Any] | None]] = deque()
+        self._ready: deque[tuple[Node, list[object] | None]] = deque()
         self._turning = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._live = 0
@@ -175,7 +175,7 @@ class Scheduler:
                 self._room.clear()
                 await self._room.wait()
 
-    def _advance(self, node: Node, answers: list[Any] | None) -> None:
+    def _advance(self, node: Node, answers: list[object] | None) -> None:
         """Sends a flow its answers; a queue keeps long replays off the stack."""
         self._ready.append((node, answers))
         if self._turning:
@@ -187,7 +187,7 @@ class Scheduler:
         finally:
             self._turning = False
 
-    def _turn(self, node: Node, answers: list[Any] | None) -> None:
+    def _turn(self, node: Node, answers: list[object] | None) -> None:
         """One turn of a flow: it gets its answers and says what it wants next."""
         try:
             wanted = node.flow.send(answers)
@@ -213,7 +213,7 @@ class Scheduler:
             self._cache.put(key, reply)
         node.to_cache.clear()
 
-    def _complete(self, node: Node, result: Any) -> None:
+    def _complete(self, node: Node, result: object) -> None:
         if node.to_cache:
             self._share(node, is_read=not is_unreadable(result))
         if self._on_result is not None:
@@ -227,7 +227,7 @@ class Scheduler:
         if not self._live:
             self._idle.set()
 
-    def _deliver(self, node: Node, slot: int, result: Any) -> None:
+    def _deliver(self, node: Node, slot: int, result: object) -> None:
         node.results[slot] = result
         node.pending -= 1
         if not node.pending:
@@ -244,7 +244,7 @@ class Scheduler:
             n_bytes = queues.weight(queues.images_of(request))
             self._queue(Call(node, slot, request, binding, key, n_bytes=n_bytes))
 
-    def _params_of(self, request: Request) -> Mapping[str, Any]:
+    def _params_of(self, request: Request) -> Params:
         params = self._params[request.role]
         return {**params, **request.params} if request.params else params
 
@@ -370,12 +370,12 @@ class Scheduler:
         self._prepared_bytes -= call.n_bytes
         del self.counters.pending[id(call)]
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    def _later(self, delay_s: float, step: Callable[..., None], *words: Any) -> None:
+    def _later(self, delay_s: float, step: Callable[..., None], *words: object) -> None:
         """Takes a step after a while, unless the drive has ended by then."""
 
         async def wait() -> None:
@@ -540,24 +540,8 @@ class Scheduler:
         self, node: Node, request: Request, key: str, answer: Answer, *, tries: int = 1
     ) -> None:
         """Writes a finished call; no tries stand for a reply out of the cache."""
-        if self._journal is None:
-            return
-        self._journal.append(
-            CallRow(
-                item=node.item,
-                repeat=node.repeat,
-                purpose=request.purpose,
-                probe=request.probe,
-                ask=request.ask,
-                key=key,
-                role=request.role,
-                reply=answer if isinstance(answer, Reply) else None,
-                failure=answer if isinstance(answer, CallFailure) else None,
-                cached=not tries,
-                tries=max(tries, 1),
-                at=now(),
-            )
-        )
+        if self._journal is not None:
+            self._journal.store(request, key, answer, place=(node.item, node.repeat), tries=tries)
 
     def _note_failure(self, call: Call, failure: CallFailure) -> None:
         """Counts a failure for good, and stops the run when an endpoint is hopeless."""

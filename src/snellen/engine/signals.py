@@ -7,13 +7,12 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _Step = Callable[[], None]
 # Runs of this process that are under way at once, and what handled the signals before the first.
 _under_way: list[tuple[asyncio.AbstractEventLoop, _Step]] = []
-_before: dict[signal.Signals, Any] = {}
+_before: dict[signal.Signals, signal._HANDLER] = {}
 _caught: list[int] = []
 
 
@@ -31,27 +30,19 @@ def interruptible(step: _Step) -> Iterator[None]:
     entry = (asyncio.get_running_loop(), step)
     if not _under_way:
         _caught.clear()
-        _take_over()
+        for number in NUMBERS:
+            handler = signal.getsignal(number)
+            if handler is not None:  # one that Python did not set could not be set again
+                signal.signal(number, _interrupt)
+                _before[number] = handler
     _under_way.append(entry)
     try:
         yield
     finally:
         _under_way.remove(entry)
         if not _under_way:
-            _give_back()
-
-
-def _take_over() -> None:
-    for number in NUMBERS:
-        handler = signal.getsignal(number)
-        if handler is not None:  # one that Python did not set could not be set again
-            signal.signal(number, _interrupt)
-            _before[number] = handler
-
-
-def _give_back() -> None:
-    while _before:
-        signal.signal(*_before.popitem())
+            while _before:
+                signal.signal(*_before.popitem())
 
 
 async def hand_on() -> None:

@@ -345,9 +345,7 @@ def _rows_of(
         for verdict in read_rows(part.folder / "verdicts.jsonl", Verdict):
             own_verdicts[verdict.id, verdict.repeat, verdict.probe_id] = verdict
         for place, row in own_replies.items():
-            if _may_give(part, place, united) and (
-                place not in replies or replies[place].status.startswith("failed:")
-            ):
+            if _may_give(part, place, united) and (place not in replies or replies[place].failure):
                 replies[place] = row
         for key, verdict in own_verdicts.items():
             if _may_give(part, key[:2], united) and (

@@ -176,7 +176,7 @@ def columns_by_unit(table: ProbeTable, replies: Replies) -> dict[str, Array]:
     n = len(table.units)
     rows = [replies.get(unit) for unit in table.units]
     tokens = np.array([0 if row is None else row.tokens for row in rows], float)
-    failed = [row is None or row.status.startswith("failed:") for row in rows]
+    failed = [row is None or bool(row.failure) for row in rows]
     answered = 1.0 - np.array(failed, float)
     probes = table.where(~table.skipped)
     m = pool(probes.unit, np.ones(probes.n), n)

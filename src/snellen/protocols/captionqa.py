@@ -51,8 +51,8 @@ NAME = "captionqa"
 CANNOT_ANSWER = "Cannot answer from the caption"
 # Added to what a blind guess earns, so that abstaining is worth a little more than guessing.
 ABSTENTION_BONUS = 0.05
-# The status of an id that a caption file does not have.
-NO_REPLY = "failed:no_reply"
+# The failure of an id that a caption file does not have.
+NO_REPLY = "no_reply"
 UNPARSED = Parsed("")
 
 # A heading may be dressed, and its line begin after any sign that some models take for a line end.
@@ -96,7 +96,7 @@ def answer_item(item: Item, options: CaptionQAOptions, repeat: int = 0) -> Flow[
     """The whole protocol for one image: a caption, then a verdict on each question."""
     request = describe(item.images, options.describe)
     [row] = yield [ask_model(request, item.id, repeat=repeat, given=options.given)]
-    if row.status == NO_REPLY:
+    if row.failure == NO_REPLY:
         skipped = unscored(item, NO_CAPTION, repeat=repeat)
         return Outcome(row, tuple(replace(verdict, status="skipped") for verdict in skipped))
 

@@ -159,7 +159,7 @@ def read_item(item: Item, options: ReadingOptions, repeat: int = 0) -> Flow[Outc
         given = {(item.id, repeat): ReplyRow(item.id, "", repeat=repeat, variant="blind")}
     [row] = yield [ask_model(request, item.id, repeat=repeat, given=given)]
     settled = settle(item, row, abstention)
-    if settled is not None and (options.has_uncertain or row.status.startswith("failed:")):
+    if settled is not None and (options.has_uncertain or row.failure):
         return Outcome(row, settled)
     if options.questions_a_call > 1:
         size = options.questions_a_call

@@ -63,10 +63,10 @@ def gather(
     items: Sequence[Item], options: Options, *, repeats: int, into: Rows
 ) -> Iterator[tuple[str, int, Flow[None]]]:
     """Flows that only ask for captions, at the addresses of an ordinary run, and keep them."""
+
+    def gather_one(item: Item, repeat: int) -> Flow[None]:
+        request = describe(item.images, options.prompts["reply"])
+        into[item.id, repeat] = yield from ask_model(request, item.id, repeat=repeat)
+
     for item, repeat in walk(items, repeats):
-        yield item.id, repeat, _gather_one(item, options, repeat, into=into)
-
-
-def _gather_one(item: Item, options: Options, repeat: int, *, into: Rows) -> Flow[None]:
-    request = describe(item.images, options.prompts["reply"])
-    into[item.id, repeat] = yield from ask_model(request, item.id, repeat=repeat)
+        yield item.id, repeat, gather_one(item, repeat)

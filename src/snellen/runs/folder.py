@@ -147,7 +147,7 @@ def _read_json(file: Path, kind: type[T]) -> T:
         ) from error
 
 
-def write_json(file: Path, value: Any) -> None:
+def write_json(file: Path, value: object) -> None:
     """Writes a file whole or not at all."""
     data = msgspec.json.format(msgspec.json.encode(value), indent=1)
     part = file.with_name(file.name + ".part")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from snellen.errors import DataError
-from snellen.records import ModelRecord, ProtocolName
+from snellen.records import ModelRecord, Params, ProtocolName
 
 SCHEMA = 1
 
@@ -85,8 +84,8 @@ class ProtocolCheck:
     position: Position | None
     calls: int
     seconds: float
-    params: Mapping[str, Any] = field(default_factory=dict)
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
+    usage: Params = field(default_factory=dict)
     confusions: Mapping[str, Confusion] = field(default_factory=dict)
 
 

@@ -23,7 +23,10 @@ def named_apart(runs: Sequence[Run]) -> tuple[Run, ...]:
     A run and its control may share a name, for tables say `control` beside it. Runs of one folder
     get numbers.
     """
-    plain = [_with_share(run) for run in runs]
+    plain = [
+        run if (kept := kept_share(run)) is None else _renamed(run, run.name + _said(kept))
+        for run in runs
+    ]
     often = Counter(map(_label, plain))
     twice = [run for run in plain if often[_label(run)] > 1]
     depth = _depth_of(twice)
@@ -34,15 +37,13 @@ def named_apart(runs: Sequence[Run]) -> tuple[Run, ...]:
             continue
         seen[_label(run)] += 1
         apart = "/".join(run.folder.parts[-depth:]) if depth else f"#{seen[_label(run)]}"
-        named.append(_renamed(run, _joined(run, apart)))
+        # A blind run has no model: its name is the control's, which tables say once more.
+        if not depth:
+            apart = f"{run.name} {apart}"
+        elif run.name != _label(run)[1]:
+            apart = f"{run.name} ({apart})"
+        named.append(_renamed(run, apart))
     return tuple(named)
-
-
-def _joined(run: Run, apart: str) -> str:
-    if apart.startswith("#"):
-        return f"{run.name} {apart}"
-    # A blind run has no model: its name is the control's, which tables say once more.
-    return apart if run.name == _label(run)[1] else f"{run.name} ({apart})"
 
 
 def whole_name(run: Run) -> str:
@@ -57,11 +58,6 @@ def _said(kept: float) -> str:
 
 def _label(run: Run) -> tuple[str, str]:
     return run.name, str(run.spec.options.get("control") or "")
-
-
-def _with_share(run: Run) -> Run:
-    kept = kept_share(run)
-    return run if kept is None else _renamed(run, run.name + _said(kept))
 
 
 def _depth_of(runs: Sequence[Run]) -> int:

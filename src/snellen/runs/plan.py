@@ -22,7 +22,7 @@ from snellen.protocols.protocol import with_templates
 from snellen.readers import LoadOptions, load_benchmark
 from snellen.readers.mini import bundled_replies
 from snellen.readers.replies import read_replies
-from snellen.records import Benchmark, ModelRecord
+from snellen.records import Benchmark, JsonObject, ModelRecord
 from snellen.runs.judge_errors import read_check
 from snellen.runs.request import RunRequest, arguments
 from snellen.runs.run import Plan
@@ -174,11 +174,21 @@ def plan_for(
     panel = panel_of(request, judges)
     if request.max_cost is not None:
         _check_prices(model, *judges)
+    judge = judges[0].record
+    if panel is not None:
+        members = tuple(one.record for one in judges)
+        judge = ModelRecord(
+            "+".join(panel.members),
+            model="+".join(member.model for member in members),
+            params={"panel": panel.rule, "min_valid": panel.min_valid},
+            fidelity="low" if any(member.fidelity == "low" for member in members) else "",
+            members=members,
+        )
     return Plan(
         benchmark=benchmark,
         options=options,
         model=model.record,
-        judge=judges[0].record if panel is None else _panel_record(panel, judges),
+        judge=judge,
         bindings={"model": model, **{role_of(seat): one for seat, one in enumerate(judges)}},
         out=Path(request.out),
         seed=request.seed,
@@ -242,7 +252,7 @@ def protocol_options(request: RunRequest, benchmark: Benchmark, given: Given | N
         UsageError: an option does not belong to this benchmark's protocol.
     """
     kind = protocol_of(benchmark.protocol, benchmark.name).options
-    wanted: dict[str, Any] = {}
+    wanted: JsonObject = {}
     for one in arguments().values():
         value = getattr(request, one.name)
         if not one.about.protocols or value is None:
@@ -270,9 +280,7 @@ def _reasks(request: RunRequest) -> int:
     return REASKS if request.reasks is None else request.reasks
 
 
-def recorded_options(
-    request: RunRequest, benchmark: Benchmark, given: Given | None
-) -> dict[str, Any]:
+def recorded_options(request: RunRequest, benchmark: Benchmark, given: Given | None) -> JsonObject:
     """The options that change numbers, for `run.json`: those that are not at their default."""
     usual = protocol_of(benchmark.protocol, benchmark.name).options()
     recorded = {
@@ -312,7 +320,7 @@ def _bind_model(
     return bind_model(named, options, settings, rules=rules)
 
 
-def body_fields(request: RunRequest, of: Literal["model", "judge"] = "model") -> dict[str, Any]:
+def body_fields(request: RunRequest, of: Literal["model", "judge"] = "model") -> JsonObject:
     """The body fields that a request asks for.
 
     Raises:
@@ -364,7 +372,7 @@ def bind_judges(request: RunRequest, benchmark: Benchmark, settings: Settings) -
             hint="give --judge-url once for all, or once for each --judge in the same order",
         )
     protocol = protocol_of(benchmark.protocol, benchmark.name)
-    defaults: dict[str, Any] = {
+    defaults: JsonObject = {
         "temperature": protocol.judge_defaults.temperature,
         "max_tokens": protocol.judge_defaults.max_tokens,
     }
@@ -383,7 +391,12 @@ def bind_judges(request: RunRequest, benchmark: Benchmark, settings: Settings) -
             defaults=defaults,
         )
         binding = bind_judge(judge, options, settings, thinks=request.judge_thinking)
-        found.append(_named_apart(binding, found))
+        # Python callables often share a name, such as `<lambda>`: the later ones get a number.
+        taken = sum(one.endpoint.name == binding.record.name for one in found)
+        if taken and binding.endpoint.url.startswith("python:"):
+            numbered = replace(binding.record, name=f"{binding.record.name}-{taken + 1}")
+            binding = replace(binding, record=numbered)
+        found.append(binding)
     return found
 
 
@@ -392,15 +405,6 @@ def _several(value: Any) -> tuple[Any, ...]:
     if isinstance(value, list | tuple):
         return tuple(value)
     return (value,) if value else ()
-
-
-def _named_apart(binding: Binding, before: Sequence[Binding]) -> Binding:
-    """Python callables often share a name, such as `<lambda>`: the later ones get a number."""
-    name = binding.record.name
-    taken = sum(one.endpoint.name == name for one in before)
-    if not taken or not binding.endpoint.url.startswith("python:"):
-        return binding
-    return replace(binding, record=replace(binding.record, name=f"{name}-{taken + 1}"))
 
 
 def panel_of(request: RunRequest, judges: Sequence[Binding]) -> Panel | None:
@@ -422,14 +426,3 @@ def panel_of(request: RunRequest, judges: Sequence[Binding]) -> Panel | None:
         )
     names = tuple(judge.record.name for judge in judges)
     return Panel(names, request.panel or "majority", request.min_valid or len(names) // 2 + 1)
-
-
-def _panel_record(panel: Panel, judges: Sequence[Binding]) -> ModelRecord:
-    members = tuple(judge.record for judge in judges)
-    return ModelRecord(
-        "+".join(panel.members),
-        model="+".join(member.model for member in members),
-        params={"panel": panel.rule, "min_valid": panel.min_valid},
-        fidelity="low" if any(member.fidelity == "low" for member in members) else "",
-        members=members,
-    )

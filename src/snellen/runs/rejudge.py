@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
 
 from snellen.errors import UsageError
 from snellen.protocols import Options, judge_forms
 from snellen.protocols.protocol import with_templates
-from snellen.records import Benchmark
+from snellen.records import Benchmark, JsonObject
 from snellen.runs.folder import Run
 from snellen.runs.plan import GivenReplies, plan_for
 from snellen.runs.request import RunRequest, arguments
@@ -52,7 +51,7 @@ def rejudge_plan(run: Run, request: RunRequest) -> Plan:
         raise UsageError(
             f"{run.folder} holds no replies yet", hint="let `snellen run` finish on it first"
         )
-    stored: dict[str, Any] = {
+    stored: JsonObject = {
         one.name: spec.options[one.inner]
         for one in arguments().values()
         if one.about.protocols or one.name == "reasks"
@@ -103,15 +102,10 @@ def with_prompts(options: Options, prompts: Mapping[str, PromptRecord]) -> Optio
         if purpose in prompts
         for stored in [Template(prompts[purpose].name, prompts[purpose].text)]
         if purpose in _MARKLESS
-        or _is_alike(stored, template)
+        or stored.name == template.name
+        or (stored.fields and stored.fields == template.fields)
         or (purpose == "verdict" and stored.fits(*judge_forms(options)))
         for field in fields(options)
         if getattr(options, field.name) is template
     }
     return with_templates(options, changed)
-
-
-def _is_alike(stored: Template, template: Template) -> bool:
-    if stored.name == template.name:
-        return True
-    return bool(stored.fields) and stored.fields == template.fields

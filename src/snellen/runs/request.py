@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
 from snellen.errors import UsageError
 from snellen.records import Benchmark, Params, Speaker
@@ -415,7 +415,7 @@ class RunRequest:
     def __post_init__(self) -> None:
         for name, one in arguments().items():
             value = getattr(self, name)
-            checked = _checked(one, value)
+            checked = one.checked(value)
             if checked is not value:
                 object.__setattr__(self, name, checked)
 
@@ -426,10 +426,10 @@ class Argument:
 
     name: str
     about: About
-    type: Any
-    types: tuple[Any, ...]
+    type: object
+    types: tuple[object, ...]
     choices: tuple[str, ...]
-    default: Any
+    default: object
 
     @property
     def option(self) -> str:
@@ -445,6 +445,68 @@ class Argument:
     def has_range(self) -> bool:
         """Whether the field is a number."""
         return int in self.types or float in self.types
+
+    def checked(self, value: object) -> object:
+        """The value, a whole number as Python's own, several labels as a tuple.
+
+        Raises:
+            UsageError: the field cannot have it.
+        """
+        if value is None and NoneType in self.types:
+            return None
+        if self.has_range:
+            return self._number(value)
+        if self.choices:
+            fits, wanted = value in self.choices, " or ".join(map(repr, self.choices))
+        elif self.about.is_switch and value in ("on", "off"):
+            return bool(value == "on")
+        elif bool in self.types:
+            fits, wanted = isinstance(value, bool), "True or False"
+        elif self.type is Params:
+            fits, wanted = isinstance(value, Mapping), "a mapping from names to values"
+        elif self.name == "replies":
+            fits, wanted = isinstance(value, Mapping | str | os.PathLike), "a mapping or a file"
+        elif self.name in ("subset", "judge", "judge_url", "allow_outside"):
+            several = (
+                (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
+            )
+            fits = all(
+                isinstance(v, str) or (self.name == "judge" and callable(v)) for v in several
+            )
+            wanted = "one or a list"
+            if self.name == "subset":
+                value = tuple(label for label in several if label) if fits else value
+        elif self.name == "benchmark" and isinstance(value, Benchmark):
+            return value
+        else:
+            fits = isinstance(value, str | os.PathLike) or (
+                self.name == "model" and callable(value)
+            )
+            wanted = "a text" if Path not in self.types else "a name or a path"
+        if not fits:
+            raise self._cannot_be(value, wanted)
+        return value
+
+    def _number(self, value: object) -> int | float:
+        about = self.about
+        is_whole = int in self.types
+        wanted = "a whole number" if is_whole else "a number"
+        if about.least is not None and about.most is not None:
+            wanted += f" from {about.least:g} to {about.most:g}"
+        elif about.least is not None:
+            wanted += f" from {about.least:g} on"
+        try:
+            number = operator.index(value) if is_whole else float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise self._cannot_be(value, wanted) from None
+        least = -float("inf") if about.least is None else about.least
+        most = float("inf") if about.most is None else about.most
+        if not least <= number <= most:
+            raise self._cannot_be(value, wanted)
+        return number
+
+    def _cannot_be(self, value: object, wanted: str) -> UsageError:
+        return UsageError(f"`{self.name}` cannot be {value!r}", hint=f"give {wanted}")
 
 
 @cache
@@ -474,65 +536,6 @@ def refuse_unknown(names: Collection[str]) -> None:
     for name in names:
         if name not in arguments():
             raise UsageError(f"unknown argument `{name}`", hint=nearest(name, list(arguments())))
-
-
-def _checked(one: Argument, value: Any) -> Any:
-    """The value, a whole number as Python's own, several labels as a tuple.
-
-    Raises:
-        UsageError: the field cannot have it.
-    """
-    if value is None and NoneType in one.types:
-        return None
-    if one.has_range:
-        return _number(one, value)
-    if one.choices:
-        fits, wanted = value in one.choices, " or ".join(map(repr, one.choices))
-    elif one.about.is_switch and value in ("on", "off"):
-        return bool(value == "on")
-    elif bool in one.types:
-        fits, wanted = isinstance(value, bool), "True or False"
-    elif one.type is Params:
-        fits, wanted = isinstance(value, Mapping), "a mapping from names to values"
-    elif one.name == "replies":
-        fits, wanted = isinstance(value, Mapping | str | os.PathLike), "a mapping or a file"
-    elif one.name in ("subset", "judge", "judge_url", "allow_outside"):
-        several = (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
-        fits = all(isinstance(v, str) or (one.name == "judge" and callable(v)) for v in several)
-        wanted = "one or a list"
-        if one.name == "subset":
-            value = tuple(label for label in several if label) if fits else value
-    elif one.name == "benchmark" and isinstance(value, Benchmark):
-        return value
-    else:
-        fits = isinstance(value, str | os.PathLike) or (one.name == "model" and callable(value))
-        wanted = "a text" if Path not in one.types else "a name or a path"
-    if not fits:
-        raise _cannot_be(one, value, wanted)
-    return value
-
-
-def _number(one: Argument, value: Any) -> int | float:
-    about = one.about
-    is_whole = int in one.types
-    wanted = "a whole number" if is_whole else "a number"
-    if about.least is not None and about.most is not None:
-        wanted += f" from {about.least:g} to {about.most:g}"
-    elif about.least is not None:
-        wanted += f" from {about.least:g} on"
-    try:
-        number = operator.index(value) if is_whole else float(value)
-    except (TypeError, ValueError):
-        raise _cannot_be(one, value, wanted) from None
-    least = -float("inf") if about.least is None else about.least
-    most = float("inf") if about.most is None else about.most
-    if not least <= number <= most:
-        raise _cannot_be(one, value, wanted)
-    return number
-
-
-def _cannot_be(one: Argument, value: Any, wanted: str) -> UsageError:
-    return UsageError(f"`{one.name}` cannot be {value!r}", hint=f"give {wanted}")
 
 
 _OPTION = re.compile(r"--(no-)?([a-z][a-z-]*)(?: ([A-Z]+\b|[a-z][a-z-]*|\d[\d.]*)(?![\w-]))?")

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from snellen import tokens
 from snellen.endpoints.bind import Binding
@@ -27,7 +27,7 @@ from snellen.flows import Flow, Given, match_given, with_system
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, protocol_of_options
 from snellen.protocols.panels import Panel, ask_panel
-from snellen.records import Benchmark, Item, ModelRecord, Outcome, ReplyRow, Verdict, walk
+from snellen.records import Benchmark, Item, ModelRecord, Outcome, Params, ReplyRow, Verdict, walk
 from snellen.runs.controls import gather, swapped_options
 from snellen.runs.folder import Run, read_spec, write_json
 from snellen.runs.request import DEFAULT_MAX_UNSCORED
@@ -77,7 +77,7 @@ class Plan:
     cache: ResponseCache | None = None
     max_unscored: float = DEFAULT_MAX_UNSCORED
     rules: PictureRules = field(default_factory=PictureRules)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Params = field(default_factory=dict)
     replies_from: str = ""
     image_preparation: str = ""
     judge_check: JudgeCheck | None = None
@@ -118,7 +118,7 @@ class Projector:
         self.torn = self._reply_file.torn + self._verdict_file.torn
         self.counters = Counters()
         self._pool = ThreadPoolExecutor(1)
-        self._tokenizer: Future[Any] = self._pool.submit(tokens.load)
+        self._tokenizer: Future[object] = self._pool.submit(tokens.load)
         self._waiting: list[ReplyRow] = []
         self._flush_is_planned = False
 
@@ -241,36 +241,32 @@ def open_folder(spec: RunSpec, folder: Path) -> tuple[RunSpec, tuple[str, ...]]:
     if not (folder / "run.json").exists():
         return spec, ()
     stored = read_spec(folder)
-    notices = _check_same(stored, spec, folder)
-    check = stored.judge_check if spec.judge_check is None else spec.judge_check
-    sessions = (*stored.sessions, *spec.sessions)
-    return replace(spec, sessions=sessions, judge_check=check), notices
-
-
-def _check_same(stored: RunSpec, wanted: RunSpec, folder: Path) -> tuple[str, ...]:
-    changed = [name for name, a, b in compared_fields(stored, wanted) if a != b]
+    changed = [name for name, a, b in compared_fields(stored, spec) if a != b]
     if changed:
-        _, was, now_ = next(f for f in compared_fields(stored, wanted) if f[0] == changed[0])
+        _, was, now_ = next(f for f in compared_fields(stored, spec) if f[0] == changed[0])
         raise RunFolderError(
             f"{folder} holds a run with another {', '.join(changed)} "
             f"({first_change(changed[0], was, now_)})",
             hint="give the same settings to go on, or another --out to start anew",
         )
     for name, digest in stored.items.items():
-        if name not in wanted.items:
+        if name not in spec.items:
             raise RunFolderError(
                 f"{folder} holds item {name}, which this command leaves out",
                 hint="give the same data, --limit and --subset to go on, or another --out",
             )
-        if wanted.items[name] != digest:
+        if spec.items[name] != digest:
             raise RunFolderError(
                 f"item {name} has changed since the run in {folder} began",
                 hint="restore the data, or give another --out",
             )
-    return tuple(_harmless(stored, wanted))
+    notices = tuple(_harmless(stored, spec))
+    check = stored.judge_check if spec.judge_check is None else spec.judge_check
+    sessions = (*stored.sessions, *spec.sessions)
+    return replace(spec, sessions=sessions, judge_check=check), notices
 
 
-def compared_fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, Any, Any]]:
+def compared_fields(stored: RunSpec, wanted: RunSpec) -> Iterator[tuple[str, object, object]]:
     """The name of each field that would change a number, and both runs' values as plain data."""
     for name in stored.__dataclass_fields__:
         if name in FREE_FIELDS:
@@ -297,14 +293,14 @@ def _nameless(prompts: Mapping[str, PromptRecord]) -> dict[str, dict[str, str]]:
     return {purpose: {"sha256": prompt.sha256} for purpose, prompt in prompts.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A value as it comes back from a JSON file."""
     import msgspec
 
     return msgspec.to_builtins(value)
 
 
-def first_change(name: str, was: Any, now_: Any) -> str:
+def first_change(name: str, was: object, now_: object) -> str:
     """The first thing inside two values that differs, by its place in them."""
     if isinstance(was, dict) and isinstance(now_, dict):
         for key in {**was, **now_}:
@@ -313,7 +309,7 @@ def first_change(name: str, was: Any, now_: Any) -> str:
     return f"{name} was {_short(was)}, now {_short(now_)}"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -380,7 +376,9 @@ async def execute(
             write_json(plan.out / "run.json", spec)
             write_items(plan.benchmark.items, plan.out / "items.jsonl")
             projector = Projector(plan.out)
-        notices += about_data + _torn_notices(projector.torn)
+        notices += about_data
+        if projector.torn:
+            notices += (f"a half-written last row was dropped ({projector.torn} bytes)",)
         said = _renew_unreadable(plan, journal, projector)
         if said and tell is not None:
             tell(said)
@@ -442,10 +440,6 @@ def data_notices(items: Sequence[Item], given: Given | None) -> tuple[str, ...]:
         f"the options of {n} of {len(probes)} questions begin with letters of their own, and the "
         "judge is shown letters before them: take theirs out of the data",
     )
-
-
-def _torn_notices(n_bytes: int) -> tuple[str, ...]:
-    return (f"a half-written last row was dropped ({n_bytes} bytes)",) if n_bytes else ()
 
 
 @contextlib.contextmanager
@@ -527,18 +521,13 @@ def _finish(
     write_json(plan.out / "summary.json", summary)
     code = exit_code(summary, ended, max_unscored=plan.max_unscored)
     notices += ended.notices + ended.failure_notices()
-    notices += _language_notices(summary.counts.unscored_by_reason.get("judge_language", 0))
+    if unread := summary.counts.unscored_by_reason.get("judge_language", 0):
+        notices += (
+            f"{unread} probes are unscored, since the embedded judge reads English only: "
+            "use a judge behind a URL (--judge NAME --judge-url URL)",
+        )
     run = replace(run, summary=summary)
     return Finished(plan.out, summary, code, ended.error, notices, run)
-
-
-def _language_notices(n_probes: int) -> tuple[str, ...]:
-    if not n_probes:
-        return ()
-    return (
-        f"{n_probes} probes are unscored, since the embedded judge reads English only: "
-        "use a judge behind a URL (--judge NAME --judge-url URL)",
-    )
 
 
 def exit_code(summary: Summary, ended: Ended, *, max_unscored: float) -> int:

@@ -7,9 +7,8 @@ that fits its verdict, and computes the metrics anew. The range holds 95% of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 from snellen.keys import digest_of
 from snellen.metrics import ProbeTable
 from snellen.protocols import PROTOCOLS
+from snellen.records import JsonObject, Params
 from snellen.runs.folder import Run
-from snellen.runs.judge_errors import JudgeCheck, ProtocolCheck
+from snellen.runs.judge_errors import JudgeCheck
 from snellen.runs.spec import RunSpec
 
 DRAWS = 100
@@ -40,7 +40,7 @@ class Range:
     high: float
 
 
-def attachment(check: JudgeCheck, spec: RunSpec) -> dict[str, Any]:
+def attachment(check: JudgeCheck, spec: RunSpec) -> JsonObject:
     """What stands in `run.json` of a check: its digest, the judge, the confusion of the protocol.
 
     `mismatch` names what the check was made with and the run was not; nothing may then be
@@ -55,16 +55,14 @@ def attachment(check: JudgeCheck, spec: RunSpec) -> dict[str, Any]:
         "at": check.at,
         "mismatch": list(_mismatch(check, spec)),
         "confusion": confusion and _counts(confusion),
-        "confusions": {} if found is None else _by_material(found),
+        "confusions": {}
+        if found is None
+        else {k: _counts(msgspec.to_builtins(one)) for k, one in found.confusions.items()},
     }
 
 
-def _counts(confusion: Mapping[str, Any]) -> dict[str, Any]:
+def _counts(confusion: Params) -> JsonObject:
     return {name: value for name, value in confusion.items() if name != "shares"}
-
-
-def _by_material(found: ProtocolCheck) -> dict[str, Any]:
-    return {k: _counts(msgspec.to_builtins(one)) for k, one in found.confusions.items()}
 
 
 def _mismatch(check: JudgeCheck, spec: RunSpec) -> Iterator[str]:
@@ -81,7 +79,7 @@ def _mismatch(check: JudgeCheck, spec: RunSpec) -> Iterator[str]:
         yield "it was made with another judge prompt"
 
 
-def judge_check_extra(run: Run, table: ProbeTable) -> dict[str, Any]:
+def judge_check_extra(run: Run, table: ProbeTable) -> JsonObject:
     """What the summary says of an attached check: the ranges, or why there are none.
 
     The range spans the value as judged, which no error at all would give, and what follows from
@@ -99,21 +97,17 @@ def judge_check_extra(run: Run, table: ProbeTable) -> dict[str, Any]:
     extra["misfit"] = [name for name, ranges in made.items() if ranges is None]
     known = [ranges for ranges in made.values() if ranges is not None]
     if known:
-        extra["ranges"] = _spanned(known)
+        # The lowest and highest end of each metric, the raw value (no error at all) among them.
+        extra["ranges"] = {
+            name: {"raw": first.raw, "low": min(ends), "high": max(ends)}
+            for name, first in known[0].items()
+            for alike in [[ranges[name] for ranges in known if name in ranges]]
+            for ends in [[first.raw, *(one.low for one in alike), *(one.high for one in alike)]]
+        }
     return {"judge_check": extra}
 
 
-def _spanned(many: Sequence[Mapping[str, Range]]) -> dict[str, Any]:
-    """The lowest and highest end of each metric, the raw value (no error at all) among them."""
-    spanned = {}
-    for name, first in many[0].items():
-        known = [ranges[name] for ranges in many if name in ranges]
-        ends = [first.raw, *(one.low for one in known), *(one.high for one in known)]
-        spanned[name] = {"raw": first.raw, "low": min(ends), "high": max(ends)}
-    return spanned
-
-
-def judge_check_notes(extra: Mapping[str, Any]) -> list[str]:
+def judge_check_notes(extra: Params) -> list[str]:
     """Notices of a check that does not fit the run, in whole or in part."""
     found = extra.get("judge_check")
     if found is None:
@@ -128,7 +122,7 @@ def judge_check_notes(extra: Mapping[str, Any]) -> list[str]:
 
 
 def ranges_of(
-    run: Run, table: ProbeTable, confusion: Mapping[str, Any], *, draws: int = DRAWS
+    run: Run, table: ProbeTable, confusion: Params, *, draws: int = DRAWS
 ) -> dict[str, Range] | None:
     """The range of each metric under one confusion.
 
@@ -156,15 +150,11 @@ def ranges_of(
     raw = tally.statistic()(tally.counts.sum(axis=0))
     columns = zip(tally.metrics, raw, np.stack(found).T, strict=True)
     return {
-        metric.name: _range(float(value), again[np.isfinite(again)])
+        metric.name: Range(float(value), *map(float, np.quantile(drawn, TAILS)))
         for metric, value, again in columns
-        if np.isfinite(again).any()
+        for drawn in [again[np.isfinite(again)]]
+        if drawn.size
     }
-
-
-def _range(raw: float, drawn: Floats) -> Range:
-    low, high = np.quantile(drawn, TAILS)
-    return Range(raw, float(low), float(high))
 
 
 def _judged(run: Run, table: ProbeTable) -> NDArray[np.bool_]:

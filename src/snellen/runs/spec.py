@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from snellen.records import ModelRecord
+from snellen.records import ModelRecord, Params
 
 SCHEMA = 1
 
@@ -62,7 +61,7 @@ class RunSpec:
     model: ModelRecord
     judge: ModelRecord
     prompts: Mapping[str, PromptRecord]
-    options: Mapping[str, Any]
+    options: Params
     benchmark_version: str = ""
     license: str = ""
     source: str = ""
@@ -74,7 +73,7 @@ class RunSpec:
     skipped_rows: tuple[str, ...] = ()
     replies_from: str = ""
     shard: ShardRecord | None = None
-    judge_check: Mapping[str, Any] | None = None
+    judge_check: Params | None = None
     sessions: tuple[Session, ...] = ()
     schema: int = SCHEMA
 
@@ -144,8 +143,8 @@ class Summary:
     counts: Counts
     metrics: Mapping[str, Value]
     by: Mapping[str, Mapping[str, Mapping[str, Value]]]
-    usage: Mapping[str, Any]
+    usage: Params
     group_counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Params = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     schema: int = SCHEMA

@@ -6,14 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, replace
-from typing import Any
 
 import numpy as np
 
 from snellen.endpoints.exact import VERSION as EXACT_VERSION
 from snellen.engine.counters import Counters
 from snellen.metrics import Array, Formula, ProbeTable, Tally, group_masks
-from snellen.records import Item, Verdict
+from snellen.records import Item, JsonObject, Params, Verdict
 from snellen.runs.folder import Run
 from snellen.runs.spec import Counts, Summary, Value
 from snellen.stats import bootstrap as stats
@@ -28,7 +27,15 @@ def summarise(run: Run, *, status: str, counters: Counters | None = None) -> Sum
     fidelity = run.spec.judge.fidelity
     tally = run.protocol.tally(table, run.replies)
     by, group_counts = _breakdowns(run, table, {metric.name for metric in tally.metrics})
-    extra = _extra(run, table)
+    extra = run.protocol.extras(run.view(table))
+    if run.spec.judge.members:
+        from snellen.runs.votes import panel_extra
+
+        extra |= panel_extra(run)
+    if run.spec.judge_check is not None:
+        from snellen.runs.sensitivity import judge_check_extra
+
+        extra |= judge_check_extra(run, table)
     return Summary(
         benchmark=run.spec.benchmark,
         protocol=run.spec.protocol,
@@ -199,9 +206,9 @@ def _breakdowns(
     return by, counts
 
 
-def usage_of(counters: Counters | None) -> dict[str, Any]:
+def usage_of(counters: Counters | None) -> JsonObject:
     """Tokens, calls and cost by role; an unknown cost is None, never 0."""
-    usage: dict[str, Any] = {"model": {}, "judge": {}}
+    usage: JsonObject = {"model": {}, "judge": {}}
     for role, counted in ({} if counters is None else counters.roles).items():
         usage[role] = {k: v for k, v in asdict(counted).items() if k != "unknown_cost"}
         usage[role]["cost_usd"] = None if counted.unknown_cost else counted.cost_usd
@@ -211,22 +218,7 @@ def usage_of(counters: Counters | None) -> dict[str, Any]:
     return usage
 
 
-def _extra(run: Run, table: ProbeTable) -> dict[str, Any]:
-    extra = run.protocol.extras(run.view(table))
-    if run.spec.judge.members:
-        from snellen.runs.votes import panel_extra
-
-        extra |= panel_extra(run)
-    if run.spec.judge_check is not None:
-        from snellen.runs.sensitivity import judge_check_extra
-
-        extra |= judge_check_extra(run, table)
-    return extra
-
-
-def _notes(
-    run: Run, table: ProbeTable, n_clusters: int, extra: Mapping[str, Any]
-) -> tuple[str, ...]:
+def _notes(run: Run, table: ProbeTable, n_clusters: int, extra: Params) -> tuple[str, ...]:
     notes = []
     spec = run.spec
     if spec.judge.fidelity == "low":

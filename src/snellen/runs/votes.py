@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
-from snellen.records import Item, Probe, Verdict, walk
+from snellen.records import JsonObject, walk
 from snellen.runs.folder import Run
 from snellen.stats.agreement import fleiss_kappa
 
@@ -66,9 +65,17 @@ def panel_votes(run: Run) -> PanelVotes | None:
             valid = [value for value in verdict.votes.values() if value is not None]
             ballots.append([str(value) for value in valid])
             found.overall.add(valid)
-            for dimension, label in _labels(item, probe, run.protocol.dimensions):
-                found.by.setdefault(dimension, {}).setdefault(label, Votes()).add(valid)
-            _count_members(found.members, verdict)
+            for dimension in run.protocol.dimensions:
+                own = probe.groups.get(dimension)
+                for label in (own,) if own else item.groups.get(dimension, ()):
+                    found.by.setdefault(dimension, {}).setdefault(label, Votes()).add(valid)
+            for name, value in verdict.votes.items():
+                member = found.members.setdefault(name, Member())
+                if value is not None:
+                    member.valid += 1
+                    if verdict.status == "scored":
+                        member.decided += 1
+                        member.with_panel += value == verdict.verdict
     labels = sorted({value for ballot in ballots for value in ballot})
     if labels:
         kappa = fleiss_kappa([[ballot.count(label) for label in labels] for ballot in ballots])
@@ -76,26 +83,7 @@ def panel_votes(run: Run) -> PanelVotes | None:
     return found
 
 
-def _labels(item: Item, probe: Probe, dimensions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The labels of a probe in each dimension: its own, else those of its item."""
-    for dimension in dimensions:
-        own = probe.groups.get(dimension)
-        for label in (own,) if own else item.groups.get(dimension, ()):
-            yield dimension, label
-
-
-def _count_members(members: dict[str, Member], verdict: Verdict) -> None:
-    """Adds each judge's vote on one probe, and whether the panel came to the same."""
-    for name, value in (verdict.votes or {}).items():
-        member = members.setdefault(name, Member())
-        if value is not None:
-            member.valid += 1
-            if verdict.status == "scored":
-                member.decided += 1
-                member.with_panel += value == verdict.verdict
-
-
-def panel_extra(run: Run) -> dict[str, Any]:
+def panel_extra(run: Run) -> JsonObject:
     """What a summary says of a panel: its rule, and its disagreement in all and by label."""
     found = panel_votes(run)
     if found is None:

@@ -340,5 +340,5 @@ def golden_pairs(run: Run) -> Pairs:
         for repeat in range(run.spec.repeats)
         if item.reference
         and (row := run.replies.get((item.id, repeat))) is not None
-        and not row.status.startswith("failed:")
+        and not row.failure
     ]

@@ -48,7 +48,7 @@ def is_refusal(row: ReplyRow) -> bool:
     >>> is_refusal(ReplyRow("a", "I'm sorry, I can't help with that."))
     True
     """
-    if row.status == f"failed:{CONTENT_FILTER}" or row.finish_reason == CONTENT_FILTER:
+    if CONTENT_FILTER in (row.failure, row.finish_reason):
         return True
     text = row.reply or ""
     return len(text) <= REFUSAL_CHARS and bool(_REFUSAL.match(text))
@@ -57,7 +57,7 @@ def is_refusal(row: ReplyRow) -> bool:
 def service_of(run: Run) -> Service:
     """The service that a run's replies and its summary tell of."""
     rows = list(run.replies.values())
-    answered = [row for row in rows if not row.status.startswith("failed:")]
+    answered = [row for row in rows if not row.failure]
     waits = [row.latency_s for row in answered if row.latency_s > 0]
     summary = summary_of(run)
     cost = summary.usage.get("model", {}).get("cost_usd")
