@@ -43,7 +43,8 @@ def test_statistics_print_counts_agreement_and_map(tmp_path: Path) -> None:
     found = json.loads(typed("statistics", str(out), "--json").stdout)
     assert set(found) == {"counts", "agreement", "map"}
     assert {path.name for path in figures.iterdir()} == {
-        "likeness.svg", "likeness.png", "error-mix.svg", "error-mix.png",
+        f"{name}.{kind}" for name in ("likeness", "error-mix", "capabilities")
+        for kind in ("svg", "png")
     }  # fmt: skip
     own = json.loads(typed("statistics", str(out / "benchmark"), "--json").stdout)
     assert (own["counts"], own["map"]) == (found["counts"], None)

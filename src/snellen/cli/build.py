@@ -293,7 +293,9 @@ def print_forecast(request: BuildRequest, *, as_json: bool) -> int:
 
 @command.command("statistics", epilog="Example: snellen build statistics chart --figures figures")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False), metavar="DIR")
-@click.option("--figures", metavar="OUT", help="Draw the rings of domains and the categories.")
+@click.option(
+    "--figures", metavar="OUT", help="Draw domains, categories, capabilities and the map of errors."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def statistics(folder: str, figures: str | None, *, as_json: bool) -> int:
     """Print what the papers print about their data: DIR is being built, or is a benchmark."""
@@ -332,11 +334,15 @@ def perception_statistics(folder: str, figures: str | None, *, as_json: bool) ->
     from snellen.construction.files import read_funnel
     from snellen.construction.perception.statistics import agreement_of, map_of, perception_counts
     from snellen.construction.pipelines import PIPELINES
+    from snellen.figures.data import capability_bars
     from snellen.figures.errors import likeness_chart, mix_chart
     from snellen.tables.perception import agreement_table, map_tables, perception_tables
 
     counts, stage = perception_counts(folder, PIPELINES["perception"])
     agreed, found = agreement_of(folder), map_of(folder)
+    if figures is not None:
+        drawn = () if found is None else (likeness_chart(found), mix_chart(found))
+        save_charts((capability_bars(counts), *drawn), Path(figures))
     if as_json:
         print_json({"counts": counts, "agreement": agreed, "map": found})
         return 0
@@ -346,8 +352,6 @@ def perception_statistics(folder: str, figures: str | None, *, as_json: bool) ->
     funnel = tuple(read_funnel(Path(folder)))
     for table in (*tables, *([funnel_table(funnel)] if funnel else [])):
         print_table(table)
-    if figures is not None and found is not None:
-        save_charts((likeness_chart(found), mix_chart(found)), Path(figures))
     return 0
 
 
@@ -357,12 +361,12 @@ def rubric_statistics(folder: str, figures: str | None, *, as_json: bool) -> int
     from snellen.construction.files import read_funnel
     from snellen.construction.pipelines import PIPELINES
     from snellen.construction.rubrics.statistics import discards_of, rubric_counts, thresholds_of
-    from snellen.errors import UsageError
+    from snellen.figures.data import rubric_bars
 
-    if figures is not None:
-        raise UsageError("figures are drawn of regions only", hint="leave --figures out")
     counts, stage = rubric_counts(folder, PIPELINES["rubrics"])
     thresholds, discards = thresholds_of(folder), discards_of(folder)
+    if figures is not None:
+        save_charts((rubric_bars(counts),), Path(figures))
     if as_json:
         print_json({"counts": counts, "thresholds": thresholds, "discards": discards})
         return 0
