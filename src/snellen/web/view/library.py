@@ -196,6 +196,9 @@ class Library:
         board = self.board_of(entry)
         entries = [self.entries[board.key_of(run)] for run in board.section.runs]
         if not all(one.is_indexed for one in entries):
+            # Their indexes may be there by now.
+            self.look()
+        if not all(one.is_indexed for one in entries):
             return None
         stem = f"difficulty-{digest(' '.join(sorted(one.key for one in entries)))[:12]}"
         state = digest("\n".join(one.stamp for one in entries))[:24]
