@@ -56,6 +56,40 @@ def test_commands_exist_with_their_options(page: Path) -> None:
             check_command(words)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_in_sentences_exist(page: Path) -> None:
+    """Every command that a sentence names exists, with the options that it names there."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for quoted in re.findall(r"`snellen ([a-z][^`]*)`", text):
+        check_command(quoted.replace("\n", " ").split())
+
+
+def every_command(group: click.Group, name: str = "snellen") -> list[tuple[str, click.Command]]:
+    found: list[tuple[str, click.Command]] = []
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        assert command is not None
+        found.append((f"{name} {word}", command))
+        if isinstance(command, click.Group):
+            found += every_command(command, f"{name} {word}")
+    return found
+
+
+def test_help_is_narrow_and_grouped() -> None:
+    """Help fits 100 columns, and no heading stands above more than 20 options."""
+    for name, command in every_command(cli):
+        with click.Context(command, info_name=name, terminal_width=100) as context:
+            lines = command.get_help(context).splitlines()
+        assert [line for line in lines if len(line) > 100] == [], name
+        n, most = 0, 0
+        for line in lines:
+            n = 0 if line.endswith(":") and not line.startswith(" ") else n
+            n += line.startswith("  -")
+            most = max(most, n)
+        assert most <= 20, name
+
+
 def check_command(words: list[str]) -> None:
     command: click.Command | None = cli
     context = click.Context(cli)

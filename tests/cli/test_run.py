@@ -120,6 +120,25 @@ class TestExitCodes:
         assert not out.exists()
 
     @pytest.mark.slow
+    def test_a_budget_that_is_spent_names_a_command_that_goes_on(
+        self, benchmark: Path, out: Path, tmp_path: Path
+    ) -> None:
+        """One line of error, and a resume line whose budget is larger."""
+        settings = tmp_path / "prices.toml"
+        price = "price_in_usd = 1\nprice_out_usd = 1\n"
+        tables = (f"[models.{name}]\n{price}" for name in MODELS)
+        settings.write_text("".join(tables), encoding="utf-8")
+        with serve() as server:
+            line = command(benchmark, server.url, out, "--config", str(settings))
+            done = type_in([*line, "--max-cost", "0.02", "--concurrency", "1"])
+            assert done.returncode == 3, done.stderr
+            assert "could exceed --max-cost 0.02 USD" in done.stderr
+            [again] = re.findall("^resume with: (.*)$", done.stderr, re.MULTILINE)
+            assert "--max-cost 1" in again
+            assert "hint: " not in done.stderr
+            assert type_in([sys.executable, "-m", *shlex.split(again)]).returncode == 0
+
+    @pytest.mark.slow
     def test_too_much_unscored_is_3_with_the_resume_command(
         self, benchmark: Path, out: Path
     ) -> None:

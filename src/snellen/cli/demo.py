@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -146,12 +148,17 @@ def write_demo_report(runs: list[Run], path: Path) -> Path | None:
 
 def next_steps(out: str, report: Path | None, seconds: float) -> str:
     """What lies where, and what to type next."""
+    # The command as it was typed: within `make` the environment is not on the path.
+    command = sys.argv[0] if Path(sys.argv[0]).name == "snellen" else "snellen"
+    if "/" in command and (found := shutil.which("snellen")) and Path(found).samefile(command):
+        command = "snellen"
+    command = shlex.quote(command)
     page = f"The report, with every failure and its picture: {report}\n" if report else ""
     return (
         f"Done in {seconds:.0f} s. The runs are in {out}/, one folder each.\n{page}"
         "\nNext:\n"
-        f"  snellen show {out}/reading/thorough --by category\n"
-        f"  snellen compare {out}/reading/thorough {out}/reading/careless\n"
-        "  snellen run mini --model NAME --api-url http://HOST:PORT/v1 \\\n"
+        f"  {command} show {out}/reading/thorough --by category\n"
+        f"  {command} compare {out}/reading/thorough {out}/reading/careless\n"
+        f"  {command} run mini --model NAME --api-url http://HOST:PORT/v1 \\\n"
         "      --judge NAME --judge-url http://HOST:PORT/v1 --out runs/mine"
     )

@@ -17,6 +17,7 @@ import click
 from snellen.cli.evalscope import understand
 from snellen.cli.options import Display, GroupedCommand, display_options, takes_request
 from snellen.endpoints.failures import public_url, take_off_credentials
+from snellen.engine.stop_reasons import OutOfMoneyError
 from snellen.errors import INTERRUPTED, UsageError
 from snellen.runs.request import RunRequest, arguments
 from snellen.runs.shards import CLAIM, EmptyShardError
@@ -148,7 +149,7 @@ def run_plans(plans: Sequence[Plan], display: Display) -> int:
     if display.dry_run:
         from snellen.cli.dry import print_forecast
 
-        return max(print_forecast(plan, as_json=display.as_json) for plan in plans)
+        return print_forecast(*plans, as_json=display.as_json)
     _keep_out_of_collections()
     progress = [Progress(name_of(plan), is_plain=True).show for plan in plans]
     try:
@@ -166,7 +167,9 @@ def run_plans(plans: Sequence[Plan], display: Display) -> int:
         print_table(leaderboard(runs) if same else overview(runs))
     code = max(finished.exit_code for finished in ended)
     if code:
-        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+        is_spent = any(isinstance(finished.error, OutOfMoneyError) for finished in ended)
+        again = with_more_money(sys.argv) if is_spent else sys.argv
+        click.echo(f"resume with: {resume_command(again)}", err=True)
     else:
         for finished in ended:
             click.echo(f"run folder: {finished.folder}", err=True)
@@ -312,9 +315,10 @@ def show_finished(finished: Finished, *, as_json: bool) -> None:
         if finished.summary.counts.unscored or finished.summary.counts.scored_by_reason:
             print_table(counts_table([run]))
     error = finished.error
+    again = with_more_money(sys.argv) if isinstance(error, OutOfMoneyError) else sys.argv
     if error is not None:
         click.echo(f"error: {legible(error.message)}", err=True)
-        if error.hint:
+        if error.hint and again == sys.argv:
             click.echo(f"hint: {legible(error.hint)}", err=True)
     elif finished.exit_code == 3:
         counts = finished.summary.counts
@@ -324,9 +328,25 @@ def show_finished(finished: Finished, *, as_json: bool) -> None:
             err=True,
         )
     if finished.exit_code:
-        click.echo(f"resume with: {resume_command(sys.argv)}", err=True)
+        click.echo(f"resume with: {resume_command(again)}", err=True)
     else:
         click.echo(f"run folder: {finished.folder}", err=True)
+
+
+def with_more_money(argv: Sequence[str]) -> list[str]:
+    """The command with twice its `--max-cost`, at least 1 USD: the same limit would stop it again.
+
+    >>> with_more_money(["snellen", "run", "x", "--max-cost", "2.5"])
+    ['snellen', 'run', 'x', '--max-cost', '5']
+    """
+    words = list(argv)
+    for k, word in enumerate(words):
+        name, equals, amount = word.partition("=")
+        if name == "--max-cost" and equals:
+            words[k] = f"{name}={max(1.0, 2 * float(amount)):g}"
+        elif name == "--max-cost" and k + 1 < len(words):
+            words[k + 1] = f"{max(1.0, 2 * float(words[k + 1])):g}"
+    return words
 
 
 def resume_command(argv: list[str]) -> str:
