@@ -7,9 +7,11 @@ python docs/make_reference.py --check  exits 1 where a page is out of date
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -21,8 +23,13 @@ from snellen.metrics import reach
 from snellen.protocols import PROTOCOLS
 from snellen.runs.request import arguments
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 HERE = Path(__file__).parent / "reference"
 WIDTH = 96
+# Classes whose attributes are read by users.
+WITH_ATTRIBUTES = ("Run", "Comparison", "Benchmark")
 
 
 def help_of(command: click.Command, path: str) -> list[str]:
@@ -54,8 +61,26 @@ def python_page() -> str:
             continue
         value = getattr(snellen, name)
         lines += [*_heading(name, value), inspect.getdoc(value) or "", ""]
+        if name in WITH_ATTRIBUTES:
+            lines += attributes_of(value)
     lines += arguments_table()
     return "\n".join(lines)
+
+
+def attributes_of(value: type[DataclassInstance]) -> list[str]:
+    """A table of the fields, properties and methods of a class."""
+    lines = ["| attribute | type or meaning |", "|---|---|"]
+    for field in dataclasses.fields(value):
+        kind = str(field.type).replace("|", "\\|")
+        lines.append(f"| `{field.name}` | `{kind}` |")
+    for name, member in vars(value).items():
+        if name.startswith("_") or not (inspect.isfunction(member) or hasattr(member, "__get__")):
+            continue
+        meaning = (inspect.getdoc(member) or "").split("\n")[0]
+        if meaning and not inspect.ismemberdescriptor(member):
+            call = "()" if inspect.isfunction(member) else ""
+            lines.append(f"| `{name}{call}` | {meaning} |")
+    return [*lines, ""]
 
 
 def _heading(name: str, value: object) -> list[str]:
