@@ -17,6 +17,8 @@ from snellen.errors import SettingsError
 
 CONFIG_NAME = "snellen.toml"
 CACHE_VARIABLE = "SNELLEN_CACHE"
+DECODING_VARIABLE = "SNELLEN_DECODING_PIXELS"
+DECODING_PIXELS = 100_000_000
 ENCODER_VARIABLE = "SNELLEN_ENCODER"
 KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 OPENAI_HOST = "api.openai.com"
@@ -325,6 +327,21 @@ def cache_folder() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "snellen"
+
+
+def decoding_pixels() -> int:
+    """How many pixels are decoded at once: `SNELLEN_DECODING_PIXELS`, or 100 million.
+
+    Raises:
+        SettingsError: the variable holds no whole number above 0.
+    """
+    chosen = os.environ.get(DECODING_VARIABLE, "").strip()
+    if chosen and not (chosen.isascii() and chosen.isdigit() and int(chosen)):
+        raise SettingsError(
+            f"{DECODING_VARIABLE} is {chosen!r}, expected a whole number above 0",
+            hint="give the pixels that may be decoded at once, such as 100000000",
+        )
+    return int(chosen or DECODING_PIXELS)
 
 
 def encoder_path() -> Path | None:

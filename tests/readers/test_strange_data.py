@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from tests.fakes.server import FakeServer
 from tests.worlds.benchmark_files import (
+    data_uri,
     direct_folder,
     direct_row,
     png,
@@ -22,7 +23,7 @@ from tests.worlds.benchmark_files import (
 
 from snellen.cli import cli
 from snellen.errors import DataError
-from snellen.readers import LoadOptions, load_benchmark
+from snellen.readers import LoadOptions, check_benchmark, load_benchmark
 
 SECRET = png((7, 7, 7))
 
@@ -164,3 +165,45 @@ def test_the_commands_take_what_may_be_read_outside(tmp_path: Path, secret: Path
     run += ["--judge", "j", "--out", str(tmp_path / "run"), "--dry-run"]
     done = CliRunner().invoke(cli, run, standalone_mode=False)
     assert done.exception is None
+
+
+BROKEN_TEXTS = {
+    "a tail": lambda text: text + "],",
+    "stars inside": lambda text: text[:60] + "****" + text[64:],
+    "half of it": lambda text: text[: len(text) // 2],
+    "a tag": lambda text: text[:40] + "<br>" + text[44:],
+}
+
+
+@pytest.mark.parametrize("how", BROKEN_TEXTS)
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_data_uri_is_looked_at_to_its_end_before_any_call(
+    tmp_path: Path, how: str, form: str
+) -> None:
+    """Base64 that breaks off or holds other signs stops a direct run, as the check says."""
+    row = direct_row(0, [BROKEN_TEXTS[how](data_uri(png()))])
+    folder = direct_folder(tmp_path / "theirs", [row])
+    if form == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        (folder / "questions.jsonl").unlink()
+        parquet.write_table(pyarrow.Table.from_pylist([row]), folder / "questions.parquet")
+    assert any(problem.row == 1 for problem in check_benchmark(folder))
+    with FakeServer("4") as server:
+        line = ["run", str(folder), "--model", "m", "--api-url", server.url, "--judge", "embedded"]
+        found = CliRunner().invoke(cli, [*line, "--out", str(tmp_path / "run"), "--quiet"])
+        assert found.exit_code == 1, found.output
+        assert not server.requests
+    assert "row 1" in f"{found.output}{found.exception}"
+
+
+def test_other_ways_of_writing_base64_are_read(tmp_path: Path) -> None:
+    """Wrapped lines and the alphabet of URLs are no damage."""
+    uri = data_uri(png())
+    wrapped = uri[:40] + "\n" + uri[40:]
+    head, _, payload = uri.partition(",")
+    url_safe = head + "," + payload.replace("+", "-").replace("/", "_").rstrip("=")
+    rows = [direct_row(0, [wrapped]), direct_row(1, [url_safe])]
+    folder = direct_folder(tmp_path / "mine", rows)
+    assert len(load_benchmark(folder).items) == 2

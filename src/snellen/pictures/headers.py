@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 import struct
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -28,7 +29,13 @@ ORIENTATION_TAG = 0x0112
 MOST_PARTS = 4096
 """Segments or chunks that a walk looks at; a file with more is left to a real decoder."""
 
+MOST_TEXT = 1 << 20
+"""Bytes of text, profiles and the like above which they are left out of a picture that is sent."""
+
+_XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:=[\"']|>)\s*([1-8])")
+_TEXT_CHUNKS = frozenset({b"tEXt", b"zTXt", b"iTXt", b"iCCP"})
 _JPEG_END = re.compile(rb"\xff+[^\x00\x01\xff\xd0-\xd7]")
+BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _NETPBM = re.compile(rb"P[1-6][ \t\r\n]")
 
 
@@ -83,9 +90,10 @@ class Header:
 
     `kind` is `jpeg`, `png`, `webp`, `gif`, `bmp`, `tiff`, `avif`, `jp2` or `ppm`; the headers of
     the last six are not read. `width` and `height` are as stored, before any turning, 0 when
-    unknown. `plain` means three channels of 8 bits, one frame, no transparency. `orientation` is
-    the EXIF value, 1 to 8. `end` is where the picture ends, None when it does not end properly.
-    `index` is the place (start, end) of a JPEG's list of further pictures.
+    unknown. `plain` means three channels of 8 bits, one frame, no transparency. `exif` is the
+    orientation by EXIF and `xmp` that by XMP, 1 to 8, 0 without one. `bulky` means that texts and
+    profiles make more than a megabyte, unpacked. `end` is where the picture ends, None when it does
+    not end properly. `index` is the place (start, end) of a JPEG's list of further pictures.
     """
 
     kind: str
@@ -93,11 +101,23 @@ class Header:
     height: int = 0
     plain: bool = False
     animated: bool = False
-    orientation: int = 1
+    exif: int = 0
+    xmp: int = 0
+    bulky: bool = False
     exif_broken: bool = False
     end: int | None = None
     index: tuple[int, int] | None = None
     adobe: bool = False
+
+    @property
+    def orientation(self) -> int:
+        """How to turn the picture: as EXIF says, else as XMP says."""
+        return self.exif or self.xmp or 1
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether some reader of the file would turn the picture."""
+        return not {self.exif, self.xmp} <= {0, 1}
 
 
 def headers_of(images: Iterable[Image]) -> Iterator[tuple[Image, Header | None]]:
@@ -139,6 +159,22 @@ def open_stored(image: Image) -> BinaryIO:
     if image.row is not None:
         return BytesIO(parquet.picture(image.path, image.row, image.digest))
     return open_regular(image.path)
+
+
+def is_base64(text: bytes) -> bool:
+    """Whether a text is padded standard base64 to its end, without a break.
+
+    >>> is_base64(b"U25lbGxlbg=="), is_base64(b"U25l*GxlbA=="), is_base64(b"U25lbGxlbg==],")
+    (True, False, False)
+    """
+    rest = text.translate(None, BASE64)
+    if len(text) % 4 or not text or rest not in {b"", b"=", b"=="}:
+        return False
+    last = text[-4:]
+    return (
+        text.endswith(rest)
+        and binascii.b2a_base64(binascii.a2b_base64(last), newline=False) == last
+    )
 
 
 def read_header(source: Source) -> Header | None:
@@ -244,10 +280,14 @@ def _read_jpeg(source: Source) -> Header:
             return replace(header, width=width, height=height, plain=plain)
         if marker == 0xE1 and head[4:10] == b"Exif\0\0" and not exif_seen:
             header, exif_seen = _with_exif(header, source, (place + 10, end)), True
+        elif marker == 0xE1 and head[4:20] == b"http://ns.adobe.":
+            header = _with_xmp(header, source.read(place, end))
         elif marker == 0xE2 and head[4:8] == b"MPF\0":
             header = replace(header, index=(place, end))
         elif marker == 0xEE and head[4:9] == b"Adobe":
             header = replace(header, adobe=True)
+        if end > MOST_TEXT:
+            header = replace(header, bulky=True)
         place = end
     return replace(header, end=None)
 
@@ -255,8 +295,27 @@ def _read_jpeg(source: Source) -> Header:
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
+def without_texts(header: Header, data: bytes) -> bytes:
+    """A JPEG or PNG without texts, colour profiles and previews; its pixels stay as they are."""
+    place = 2 if header.kind == "jpeg" else 8
+    kept = [data[:place]]
+    while place + 8 <= len(data):
+        if header.kind == "jpeg":
+            marker, end = data[place + 1], place + 2 + int.from_bytes(data[place + 2 : place + 4])
+            if data[place] != 0xFF or marker in _FRAMES:
+                break
+            is_text = (0xE1 <= marker <= 0xEF and marker != 0xEE) or marker == 0xFE
+        else:
+            end = place + 12 + int.from_bytes(data[place : place + 4])
+            is_text = data[place + 4 : place + 8] in _TEXT_CHUNKS
+        if not is_text:
+            kept.append(data[place:end])
+        place = end
+    return b"".join((*kept, data[place:]))
+
+
 def _read_png(source: Source) -> Header:
-    header, place = Header("png"), 8
+    header, place, room = Header("png"), 8, MOST_TEXT
     for _ in range(MOST_PARTS):
         head = source.read(place, place + 8)
         if len(head) < 8:
@@ -276,9 +335,44 @@ def _read_png(source: Source) -> Header:
             header = replace(header, plain=False, animated=True)
         elif name == b"eXIf":
             header = _with_exif(header, source, (body, body + length))
+        elif name in _TEXT_CHUNKS:
+            text = source.read(body, body + length) if length <= room else b""
+            header, n_bytes = _with_png_text(header, name, text, room=room)
+            room -= n_bytes
+            if length > room or room < 0:
+                header = replace(header, bulky=True)
         elif name == b"IEND":
             return replace(header, end=place if place <= source.size else None)
     return header
+
+
+def _with_png_text(header: Header, name: bytes, chunk: bytes, *, room: int) -> tuple[Header, int]:
+    """The header with what a text says of the orientation, and the bytes of the unpacked text."""
+    key, _, text = chunk.partition(b"\0")
+    is_packed = name in {b"zTXt", b"iCCP"}
+    if name == b"iTXt":
+        is_packed, text = text[:1] == b"\1", text[2:].split(b"\0", 2)[-1]
+    elif is_packed:
+        text = text[1:]
+    if is_packed:
+        try:
+            text = zlib.decompressobj().decompress(text, room + 1)
+        except zlib.error:
+            return header, len(chunk)
+    if key.lower().startswith(b"raw profile type ") and len(text) <= room:
+        # ImageMagick writes a name, a length, and the profile in hexadecimal digits.
+        try:
+            text = bytes.fromhex("".join(text.decode("ascii").split()[2:]))
+        except ValueError:
+            return header, len(text)
+        if text[:6] == b"Exif\0\0" and not header.exif:
+            header = _with_exif(header, RawBytes(text), (0, len(text)))
+    return _with_xmp(header, text), len(text)
+
+
+def _with_xmp(header: Header, text: bytes) -> Header:
+    found = _XMP_ORIENTATION.search(text)
+    return replace(header, xmp=int(found[1])) if found else header
 
 
 def _read_webp(source: Source) -> Header:
@@ -290,7 +384,11 @@ def _read_webp(source: Source) -> Header:
         if len(head) < 8 or place >= end:
             break
         name, length, body = head[:4], int.from_bytes(head[4:8], "little"), head[8:]
-        if name == b"EXIF":
+        if name in {b"EXIF", b"XMP ", b"ICCP"} and length > MOST_TEXT:
+            header = replace(header, bulky=True)
+        elif name == b"XMP ":
+            header = _with_xmp(header, source.read(place + 8, place + 8 + length))
+        elif name == b"EXIF":
             header = _with_exif(header, source, (place + 8, place + 8 + length))
         elif name == b"VP8X" and len(body) >= 10:
             plain, animated = header.plain and not body[0] & 0x12, bool(body[0] & 0x02)
@@ -315,11 +413,11 @@ def _with_exif(header: Header, source: Source, place: tuple[int, int]) -> Header
     orientation = _orientation(source, place)
     if orientation is None:
         return replace(header, exif_broken=True)
-    return replace(header, orientation=orientation)
+    return replace(header, exif=orientation)
 
 
 def _orientation(source: Source, place: tuple[int, int]) -> int | None:
-    """The orientation that an EXIF block gives, 1 without one, None when the block is broken."""
+    """The orientation that an EXIF block gives, 0 without one, None when the block is broken."""
     start, end = place
     if source.read(start, start + 6) == b"Exif\0\0":
         start += 6
@@ -336,7 +434,7 @@ def _orientation(source: Source, place: tuple[int, int]) -> int | None:
             width = {1: 1, 3: 2, 4: 4}.get(int.from_bytes(entry[2:4], order), 0)
             value = int.from_bytes(entry[8 : 8 + width], order)
             return value if 1 <= value <= 8 else 1
-    return 1 if table + 2 <= end and len(entries) == 12 * count else None
+    return 0 if table + 2 <= end and len(entries) == 12 * count else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 A fit picture (JPEG, PNG or WebP; three channels of 8 bits; upright; one frame; complete; within
 the limits) is never decoded and passes byte for byte. All others are decoded, brought to upright
-RGB and encoded anew, the same way for every model; `Picture.notes` says what was done. Colour
-profiles and gamma are not applied, since the servers of models do not apply them either.
+RGB and encoded anew, the same way for every model; `Picture.notes` says what was done.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import hashlib
 import json
 import math
 import os
-import struct
-import zlib
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,28 +23,26 @@ from snellen import records
 from snellen.errors import DataError, ImageError, SettingsError
 from snellen.files import open_regular
 from snellen.pictures import headers
+from snellen.pictures.decode import decoding, exif_notes, hex_of, trim, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
-    from PIL.ImageFile import ImageFile
 
 MENDING_VERSION = 1
-"""Raised whenever the same file and rules give other bytes; part of every request key."""
+"""Raised, from the first release on, whenever the same file and rules give other bytes.
+
+Part of every request key.
+"""
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
 MAX_ASPECT = 200
 ENLARGED_SIDE = 1024
+QUALITIES = (95, 85, 75)
+"""Of JPEG, one after the other until the file is light enough."""
 LOSSY_AS_PNG_BYTES = 5_000_000
 """Above this a mended JPEG or AVIF stays lossy: public endpoints refuse single pictures of 5 MB."""
 
-_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
-_BROKEN: tuple[type[Exception], ...] = (
-    *(OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, AttributeError),
-    *(OverflowError, MemoryError, RuntimeError, AssertionError, struct.error, zlib.error),
-    # Pillow warns of damage, and a host may have made warnings errors.
-    Warning,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +56,8 @@ class PictureRules:
     `max_bytes` limits the encoded file, before base64. `background` is the ground (red, green,
     blue) under transparent pixels. `formats` may pass untouched; what is mended becomes PNG, or
     JPEG of quality 95 where PNG is not among the formats or would weigh too much: more than
-    `max_bytes`, or more than 5 MB when the file was JPEG or AVIF.
+    `max_bytes`, or more than 5 MB when the file was JPEG or AVIF. What is still too heavy becomes
+    JPEG of lower quality, and is shrunk at last.
 
     Raises: SettingsError for values that nothing could fulfil.
     """
@@ -95,7 +91,7 @@ class PictureRules:
         return (
             f"pictures-{MENDING_VERSION} refuse={self.refuse_pixels} pixels={self.max_pixels}"
             f" side={self.min_side}..{self.max_side} bytes={self.max_bytes}"
-            f" ground={_hex(self.background)} formats={formats}"
+            f" ground={hex_of(self.background)} formats={formats}"
         )
 
 
@@ -176,9 +172,9 @@ def prepare_fast(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> P
         header = headers.read_header(headers.RawBytes(data))
         if header is None or not _is_fit(header, len(data), rules):
             return None
-        return _picture(header, b2a_base64(data, newline=False), _fit_notes(header))
+        return _picture(header, b2a_base64(data, newline=False), exif_notes(header))
     label, payload, _ = _split_uri(data)
-    if not _is_strict_base64(payload):
+    if not headers.is_base64(payload):
         return None
     source = headers.Base64Text(payload)
     header = headers.read_header(source)
@@ -186,7 +182,7 @@ def prepare_fast(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> P
         return None
     mime = f"image/{header.kind}"
     labelled = (f"labelled {label}, is {mime}",) if label and label != mime else ()
-    return _picture(header, payload, (*labelled, *_fit_notes(header)))
+    return _picture(header, payload, (*labelled, *exif_notes(header)))
 
 
 def prepare(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> Picture:
@@ -201,24 +197,22 @@ def prepare(image: records.Image, rules: PictureRules = DEFAULT_RULES) -> Pictur
     data = read(image)
     notes: tuple[str, ...] = ()
     if image.end is not None:
-        clean = _is_strict_base64(_split_uri(data)[1])
+        clean = headers.is_base64(_split_uri(data)[1])
         notes = () if clean else ("data URI rewritten",)
         data = _bytes_of_uri(data, image.name)
     name = image.name
-    header, data, trimmed = _trim(_known_header(data, name), data)
-    pixels, done = _upright(header, data, name, rules)
-    if _is_fit(header, len(data), rules):
-        text = b2a_base64(data, newline=False)
-        return _picture(header, text, (*notes, *trimmed, *_fit_notes(header)))
-    with _decoding(name):
-        pixels, resized = _resize(pixels, rules)
-        kind, data, saved = _encode(pixels, rules, lossy=header.kind in {"jpeg", "avif"})
-    if len(data) > rules.max_bytes:
-        message = f"weighs {len(data):,} bytes when {saved}, more than {rules.max_bytes:,}"
-        hint = "shrink the file, or have it shrunk with a limit on its pixels (--max-pixels)"
-        raise ImageError(message, file=name, hint=hint)
+    header, data, trimmed = trim(_known_header(data, name), data)
+    limit, ground = rules.refuse_pixels, rules.background
+    with upright(header, data, name, limit=limit, ground=ground) as (full, done):
+        if _is_fit(header, len(data), rules):
+            text = b2a_base64(data, newline=False)
+            return _picture(header, text, (*notes, *trimmed, *exif_notes(header)))
+        with decoding(name):
+            sized, resized = _resize(full, rules)
+            lossy = header.kind in {"jpeg", "avif"}
+            pixels, kind, data, saved = _encode(sized, name, rules, lossy=lossy)
     text, sent = b2a_base64(data, newline=False), headers.Header(kind, *pixels.size)
-    return _picture(sent, text, (*notes, *trimmed, *done, *resized, saved))
+    return _picture(sent, text, (*notes, *trimmed, *done, *resized, *saved))
 
 
 def open_upright(
@@ -241,8 +235,10 @@ def open_upright(
         data, slice_of_json = source, source[:5].lower() == b"data:"
     if slice_of_json:
         data = _bytes_of_uri(data, name)
-    header, data, _ = _trim(_known_header(data, name), data)
-    return _upright(header, data, name, rules)[0]
+    header, data, _ = trim(_known_header(data, name), data)
+    limit, ground = rules.refuse_pixels, rules.background
+    with upright(header, data, name, limit=limit, ground=ground) as (pixels, _done):
+        return pixels
 
 
 @contextmanager
@@ -261,20 +257,6 @@ def _reading(name: str) -> Iterator[None]:
         raise ImageError(f"the picture file cannot be read: {error}", file=name) from error
 
 
-@contextmanager
-def _decoding(name: str) -> Iterator[None]:
-    """Turns what Pillow raises on broken files into ImageError; its own errors have many types."""
-    from PIL import Image
-
-    try:
-        yield
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise ImageError(f"has too many pixels to decode: {error}", file=name) from error
-    except _BROKEN as error:
-        what = str(error) or type(error).__name__
-        raise ImageError(f"is broken or cut off: {what}", file=name) from error
-
-
 def _split_uri(text: bytes) -> tuple[str, bytes, bool]:
     """Label, payload, and whether the payload claims to be base64, of a data URI or bare base64."""
     if text[:5].lower() != b"data:":
@@ -283,14 +265,6 @@ def _split_uri(text: bytes) -> tuple[str, bytes, bool]:
     label, *options = text[5 : max(comma, 5)].decode("latin-1").lower().split(";")
     claims_base64 = "base64" in (option.strip() for option in (label, *options))
     return label.strip(), text[comma + 1 if comma > 0 else 5 :], claims_base64
-
-
-def _is_strict_base64(payload: bytes) -> bool:
-    rest = payload.translate(None, _ALPHABET)
-    if len(payload) % 4 or not payload or rest not in {b"", b"=", b"=="}:
-        return False
-    last = payload[-4:]
-    return payload.endswith(rest) and b2a_base64(a2b_base64(last), newline=False) == last
 
 
 def _bytes_of_uri(text: bytes, name: str) -> bytes:
@@ -305,7 +279,7 @@ def _bytes_of_uri(text: bytes, name: str) -> bytes:
     if b"%" in payload:
         payload = unquote_to_bytes(payload)
     packed = payload.translate(_URL_SAFE, b" \t\r\n\f\v").rstrip(b"=")
-    if strange := packed.translate(None, _ALPHABET):
+    if strange := packed.translate(None, headers.BASE64):
         what, hint = headers.describe_foreign(payload[:512])
         found = what if hint else f"{chr(strange[0])!r} where base64 is due: {payload[:24]!r}..."
         raise ImageError(f"holds {found}", file=name, hint=hint or "give a data URI or a file")
@@ -329,17 +303,14 @@ def _is_fit(header: headers.Header, size: int, rules: PictureRules) -> bool:
     shape = (header.width, header.height)
     return (
         header.plain
-        and header.orientation == 1
+        and not header.is_marked
+        and not header.bulky
         and header.end == size <= rules.max_bytes
         and header.index is None
         and header.kind in rules.formats
         and 0 < shape[0] * shape[1] <= rules.refuse_pixels
         and _target_sizes(shape, rules) == (shape, shape)
     )
-
-
-def _fit_notes(header: headers.Header) -> tuple[str, ...]:
-    return ("EXIF unreadable: ignored",) if header.exif_broken else ()
 
 
 def _picture(header: headers.Header, text: bytes, notes: tuple[str, ...]) -> Picture:
@@ -350,136 +321,6 @@ def _picture(header: headers.Header, text: bytes, notes: tuple[str, ...]) -> Pic
         height=header.height,
         notes=notes,
     )
-
-
-def _trim(header: headers.Header, data: bytes) -> tuple[headers.Header, bytes, tuple[str, ...]]:
-    """The first picture of a file alone: what follows its end goes, without encoding it anew."""
-    end = header.end
-    if header.kind == "jpeg" and (end is None or header.index is not None):
-        end = headers.find_jpeg_end(data)
-    if end is None or (end == len(data) and header.index is None):
-        return header, data, ()
-    notes = (f"{len(data) - end} bytes after the picture's end cut off",)
-    cut_from, cut_to = header.index or (end, end)
-    data = data[:cut_from] + data[cut_to:end]
-    if header.index is not None:
-        notes = ("first of several pictures in the file",)
-    return headers.read_header(headers.RawBytes(data)) or header, data, notes
-
-
-_PLUGINS = {
-    "jpeg": ("JpegImagePlugin", "JpegImageFile"),
-    "png": ("PngImagePlugin", "PngImageFile"),
-    "webp": ("WebPImagePlugin", "WebPImageFile"),
-    "gif": ("GifImagePlugin", "GifImageFile"),
-    "bmp": ("BmpImagePlugin", "BmpImageFile"),
-    "tiff": ("TiffImagePlugin", "TiffImageFile"),
-    "avif": ("AvifImagePlugin", "AvifImageFile"),
-    "jp2": ("Jpeg2KImagePlugin", "Jpeg2KImageFile"),
-    "ppm": ("PpmImagePlugin", "PpmImageFile"),
-}
-
-
-def _upright(
-    header: headers.Header, data: bytes, name: str, rules: PictureRules
-) -> tuple[Pixels, tuple[str, ...]]:
-    from importlib import import_module
-    from io import BytesIO
-
-    _check_size((header.width, header.height), name, rules)
-    with _decoding(name):
-        # Pillow's own `open` would try every format it has, among them some that start other
-        # programs, and would warn of large pictures through global state.
-        module, plugin = _PLUGINS[header.kind]
-        opened: ImageFile = getattr(import_module(f"PIL.{module}"), plugin)(BytesIO(data))
-        _check_size(opened.size, name, rules)
-        animated = header.animated or getattr(opened, "is_animated", False)
-        opened.load()
-        turn, exif = header.orientation, _fit_notes(header)
-        if header.kind in {"tiff", "avif"}:  # TIFF is turned by loading it
-            try:
-                turn, exif = int(opened.getexif().get(headers.ORIENTATION_TAG, 1)), ()
-            except _BROKEN:
-                turn, exif = 1, ("EXIF unreadable: ignored",)
-        pixels, colours = _to_rgb(opened, rules)
-        if header.kind == "jpeg" and opened.mode == "CMYK" and not header.adobe:
-            colours = ("CMYK without Adobe mark taken as inverted", *colours)
-        pixels, turned = _turn(pixels, turn)
-    pixels.info.clear()
-    ends = header.end is not None or header.kind not in {"jpeg", "png"}
-    whole = () if ends else ("end of the file missing, all pixels there",)
-    several = "pages" if header.kind == "tiff" else "frames"
-    frames = (f"first of several {several}",) if animated and header.kind != "jpeg" else ()
-    return pixels, (*whole, *frames, *exif, *colours, *turned)
-
-
-def _check_size(size: tuple[int, int], name: str, rules: PictureRules) -> None:
-    if size[0] * size[1] <= rules.refuse_pixels:
-        return
-    limit = f"more than {rules.refuse_pixels:,}"
-    raise ImageError(
-        f"has too many pixels: {size[0]} x {size[1]}, {limit}",
-        file=name,
-        hint="shrink the file: one of this size could fill the memory",
-    )
-
-
-def _turn(pixels: Pixels, orientation: int) -> tuple[Pixels, tuple[str, ...]]:
-    from PIL.Image import Transpose
-
-    turns = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
-    if orientation not in turns:
-        return pixels, ()
-    return pixels.transpose(turns[orientation]), (f"turned upright (EXIF {orientation})",)
-
-
-_COLOURS = {"1": "black and white", "L": "grey", "P": "palette"}
-
-
-def _to_rgb(opened: Pixels, rules: PictureRules) -> tuple[Pixels, tuple[str, ...]]:
-    from PIL import Image
-
-    if opened.mode == "RGB" and not opened.has_transparency_data:
-        return opened.copy(), ()
-    if opened.mode.startswith(("I", "F")):
-        return _deep_grey_to_rgb(opened)
-    if opened.has_transparency_data:
-        pixels = opened.convert("RGBA")
-        alpha = pixels.getchannel("A")
-        if alpha.getextrema() == (255, 255):
-            return pixels.convert("RGB"), ("opaque alpha dropped",)
-        laid = Image.new("RGB", pixels.size, rules.background)
-        laid.paste(pixels.convert("RGB"), mask=alpha)
-        colour = "white" if rules.background == (255, 255, 255) else _hex(rules.background)
-        return laid, (f"alpha on {colour}",)
-    return opened.convert("RGB"), (f"{_COLOURS.get(opened.mode, opened.mode)} to RGB",)
-
-
-def _deep_grey_to_rgb(opened: Pixels) -> tuple[Pixels, tuple[str, ...]]:
-    """Grey of 16 bits over its full range; wider or real numbers over the range that occurs."""
-    import numpy as np
-    from PIL import Image
-
-    values = np.asarray(opened, dtype=np.float32)
-    values = np.nan_to_num(values, posinf=0.0, neginf=0.0)
-    low, high = float(values.min()), float(values.max())
-    if opened.mode != "F" and low >= 0 and high <= 65535:
-        low, high, note = 0.0, 65535.0, "16-bit grey scaled to 8 bit"
-    elif opened.mode == "F" and low >= 0 and high <= 1:
-        low, high, note = 0.0, 1.0, "grey of 0 to 1 scaled to 8 bit"
-    else:
-        note = f"grey of {low:g} to {high:g} scaled to 8 bit"
-    scale = 255.0 / (high - low) if high > low else 0.0
-    grey = np.rint((values - low) * scale).astype(np.uint8)
-    return Image.fromarray(grey).convert("RGB"), (note,)
 
 
 def _target_sizes(
@@ -534,24 +375,46 @@ def _resize(pixels: Pixels, rules: PictureRules) -> tuple[Pixels, tuple[str, ...
     return pixels, notes
 
 
-def _encode(pixels: Pixels, rules: PictureRules, *, lossy: bool) -> tuple[str, bytes, str]:
-    """Kind, file and note of the new encoding; the caller checks its weight."""
+def _encode(
+    pixels: Pixels, name: str, rules: PictureRules, *, lossy: bool
+) -> tuple[Pixels, str, bytes, tuple[str, ...]]:
+    """The pixels, kind, file and notes of an encoding within the limit of weight.
+
+    Too heavy a picture becomes JPEG, then JPEG of lower quality, and is shrunk at last.
+
+    Raises: ImageError when a picture of the smallest side is still too heavy.
+    """
+    from PIL import Image
+
+    kind = "jpeg" if "jpeg" in rules.formats else "png"
     if "png" in rules.formats:
         data = _save(pixels, "PNG")
         limit = min(rules.max_bytes, LOSSY_AS_PNG_BYTES) if lossy else rules.max_bytes
-        if len(data) <= limit or "jpeg" not in rules.formats:
-            return "png", data, "saved as PNG"
-    return "jpeg", _save(pixels, "JPEG"), "saved as JPEG of quality 95"
+        if len(data) <= limit:
+            return pixels, "png", data, ("saved as PNG",)
+    for quality in QUALITIES if kind == "jpeg" else ():
+        data = _save(pixels, "JPEG", quality=quality)
+        if len(data) <= rules.max_bytes:
+            return pixels, kind, data, (f"saved as JPEG of quality {quality}",)
+    small, weight = pixels, len(data)
+    while len(data) > rules.max_bytes:
+        scale = 0.95 * math.sqrt(rules.max_bytes / len(data))
+        width, height = (math.floor(side * scale) for side in small.size)
+        if min(width, height) < rules.min_side:
+            message = f"weighs {weight:,} bytes as {kind.upper()}, more than {rules.max_bytes:,}"
+            raise ImageError(message, file=name, hint="shrink the file, or raise the limit")
+        small = pixels.resize((width, height), Image.Resampling.LANCZOS)
+        data = _save(small, kind.upper(), quality=QUALITIES[-1])
+    old = f"{pixels.width} x {pixels.height}"
+    how = f" of quality {QUALITIES[-1]}" if kind == "jpeg" else ""
+    notes = (f"shrunk from {old} to weigh no more than {rules.max_bytes:,} bytes",)
+    return small, kind, data, (*notes, f"saved as {kind.upper()}{how}")
 
 
-def _save(pixels: Pixels, kind: str) -> bytes:
+def _save(pixels: Pixels, kind: str, *, quality: int = 95) -> bytes:
     from io import BytesIO
 
-    options = {"quality": 95, "subsampling": 0} if kind == "JPEG" else {}
+    options = {"quality": quality, "subsampling": 0} if kind == "JPEG" else {}
     buffer = BytesIO()
     pixels.save(buffer, kind, **options)
     return buffer.getvalue()
-
-
-def _hex(colour: tuple[int, int, int]) -> str:
-    return "#" + "".join(f"{c:02x}" for c in colour)

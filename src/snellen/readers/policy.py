@@ -215,7 +215,13 @@ class RowPolicy:
             return
         for image in images:
             held = next((one for one in row.cells if one.digest == image.digest), None)
-            if headers.is_whole(image, BytesIO(held.data) if held else None):
+            text = held.data if held else row.data[image.start - (row.start or 0) :]
+            clean = image.end is None or not text
+            if not clean:
+                uri = text[1 : (image.end or 0) - image.start - 1]
+                is_labelled = uri[:5].lower() == b"data:"
+                clean = headers.is_base64(uri.partition(b",")[2] if is_labelled else uri)
+            if clean and headers.is_whole(image, BytesIO(held.data) if held else None):
                 continue
             try:
                 _decoded_size(row, image, field)
