@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -109,3 +112,48 @@ def test_what_is_no_source_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError) as caught:
         found(tmp_path / name, tmp_path / "keep")
     assert caught.value.hint
+
+
+def test_a_list_names_objects_of_a_store(tmp_path: Path) -> None:
+    """Objects of a store are fetched once each, and one that is not there is named."""
+    fsspec = pytest.importorskip("fsspec")
+    source = paint(tmp_path / "in", 1)
+    store = fsspec.filesystem("memory")
+    data = (source / "001.png").read_bytes()
+    store.pipe_file("/bucket/a.png", data)
+    listed = tmp_path / "list.txt"
+    listed.write_text("memory://bucket/a.png\nmemory://bucket/b.png\n", encoding="utf-8")
+    first = found(listed, tmp_path / "keep")
+    assert first["memory://bucket/b.png"].path is None
+    kept = first["memory://bucket/a.png"].path
+    assert kept is not None
+    assert kept.read_bytes() == data
+    store.rm("/bucket/a.png")
+    assert found(listed, tmp_path / "keep")["memory://bucket/a.png"].path == kept
+
+
+@pytest.mark.slow
+def test_a_list_names_pictures_of_a_web_server(tmp_path: Path) -> None:
+    """Addresses of a real server on this machine are fetched, and a missing one is named."""
+    pytest.importorskip("fsspec.implementations.http")
+    source = paint(tmp_path / "in", 1)
+    handler = partial(QuietHandler, directory=str(source))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        listed = tmp_path / "list.txt"
+        listed.write_text(f"{base}/001.png\n{base}/none.png\n", encoding="utf-8")
+        first = found(listed, tmp_path / "keep")
+        server.shutdown()
+    assert first[f"{base}/none.png"].path is None
+    kept = first[f"{base}/001.png"].path
+    assert kept is not None
+    assert kept.read_bytes() == (source / "001.png").read_bytes()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves a folder, and says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keeps the test's output clean."""

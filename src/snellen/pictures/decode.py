@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
 Colour = tuple[int, int, int]
+BLOCK_BYTES = 64 * 1024 * 1024
 
 BROKEN: tuple[type[Exception], ...] = (
     *(OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, AttributeError),
@@ -63,7 +64,14 @@ class PixelBudget:
 
 @cache
 def budget() -> PixelBudget:
-    """The budget of this process."""
+    """The budget of this process.
+
+    Pillow takes the memory of large pictures in blocks; those of 64 MB go back to the system when a
+    picture is done, and smaller ones may stay with the thread that decoded it.
+    """
+    from PIL import _imaging
+
+    _imaging.set_block_size(BLOCK_BYTES)
     return PixelBudget(decoding_pixels())
 
 
@@ -149,9 +157,23 @@ def upright(
         yield found
 
 
+_TURNS = {
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
+"""How a picture with an orientation mark is made upright."""
+
+
 def _decoded(
     header: headers.Header, opened: ImageFile, ground: Colour
 ) -> tuple[Pixels, tuple[str, ...]]:
+    from PIL.Image import Transpose
+
     animated = header.animated or getattr(opened, "is_animated", False)
     opened.load()
     turn, exif = header.orientation, exif_notes(header)
@@ -164,7 +186,10 @@ def _decoded(
     pixels, colours = _to_rgb(opened, ground)
     if header.kind == "jpeg" and mode == "CMYK" and not header.adobe:
         colours = ("CMYK without Adobe mark taken as inverted", *colours)
-    pixels, turned = _turn(pixels, turn, "EXIF" if header.exif or not header.xmp else "XMP")
+    turned: tuple[str, ...] = ()
+    if turn in _TURNS:
+        pixels = pixels.transpose(Transpose[_TURNS[turn]])
+        turned = (f"turned upright ({'XMP' if header.xmp and not header.exif else 'EXIF'} {turn})",)
     pixels.info.clear()
     ends = header.end is not None or header.kind not in {"jpeg", "png"}
     whole = () if ends else ("end of the file missing, all pixels there",)
@@ -181,23 +206,6 @@ def _check_size(size: tuple[int, int], name: str, limit: int) -> None:
         file=name,
         hint="shrink the file: one of this size could fill the memory",
     )
-
-
-def _turn(pixels: Pixels, orientation: int, by: str) -> tuple[Pixels, tuple[str, ...]]:
-    from PIL.Image import Transpose
-
-    turns = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
-    if orientation not in turns:
-        return pixels, ()
-    return pixels.transpose(turns[orientation]), (f"turned upright ({by} {orientation})",)
 
 
 _COLOURS = {"1": "black and white", "L": "grey", "P": "palette"}

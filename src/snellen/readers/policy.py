@@ -285,9 +285,22 @@ class RowPolicy:
                 if name not in self._labels:
                     hint = nearest(name, list(self._labels))
                     raise UsageError(f"no item belongs to the subset {name!r}", hint=hint)
-        chosen = self._items
-        if self.options.sample is not None:
-            chosen = _stratified(chosen, self.options.sample, seed=self.options.seed)
+        chosen, size = self._items, self.options.sample
+        if size is not None and size < len(chosen):
+            # Each capability in proportion (largest remainders). The draw depends on the ids, not
+            # on the order of the rows.
+            counts = Counter(label for label, _ in chosen)
+            exact = {label: size * count / len(chosen) for label, count in sorted(counts.items())}
+            quotas = {label: int(share) for label, share in exact.items()}
+            order = sorted(exact, key=lambda label: (quotas[label] - exact[label], label))
+            for label in order[: size - sum(quotas.values())]:
+                quotas[label] += 1
+            drawn: set[str] = set()
+            for label, quota in quotas.items():
+                ids = sorted(item.id for one, item in chosen if one == label)
+                places = keys.rng_for(self.options.seed, "sample", label).permutation(len(ids))
+                drawn.update(ids[at] for at in places[:quota])
+            chosen = [pair for pair in chosen if pair[1].id in drawn]
         return tuple(item for _, item in chosen[: self.options.limit])
 
     def _record(self, row: Row, schema: type[S], decoder: msgspec.json.Decoder[S]) -> S | None:
@@ -380,24 +393,3 @@ def _twice(row: Row) -> list[str]:
     except (ValueError, RecursionError):
         return []
     return found
-
-
-def _stratified(items: list[tuple[str, Item]], size: int, *, seed: int) -> list[tuple[str, Item]]:
-    """A seeded sample in file order, each capability in proportion (largest remainders).
-
-    The draw depends on the ids, not on the order of the rows.
-    """
-    if size >= len(items):
-        return items
-    counts = Counter(label for label, _ in items)
-    exact = {label: size * count / len(items) for label, count in sorted(counts.items())}
-    quotas = {label: int(share) for label, share in exact.items()}
-    order = sorted(exact, key=lambda label: (quotas[label] - exact[label], label))
-    for label in order[: size - sum(quotas.values())]:
-        quotas[label] += 1
-    chosen: set[str] = set()
-    for label, quota in quotas.items():
-        ids = sorted(item.id for one, item in items if one == label)
-        drawn = keys.rng_for(seed, "sample", label).permutation(len(ids))[:quota]
-        chosen.update(ids[at] for at in drawn)
-    return [pair for pair in items if pair[1].id in chosen]

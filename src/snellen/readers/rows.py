@@ -10,6 +10,7 @@ import json
 import mmap
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -123,7 +124,18 @@ def _read_json(path: Path) -> Iterator[Row]:
         # Not closed by hand: the elements are views of the map and keep it open.
         text = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         if not text[:4096].removeprefix(BOM).lstrip().startswith(b"["):
-            _refuse_object(path, text)
+            # The lines of one object over several lines are no JSON alone.
+            if text[: text.find(b"\n") + 1].strip().endswith(b"{"):
+                with suppress(*NOT_JSON):
+                    keys = msgspec.json.decode(
+                        text[:].removeprefix(BOM), type=dict[str, msgspec.Raw]
+                    )
+                    raise DataError(
+                        f"is one JSON object ({', '.join(list(keys)[:5])}), expected an array of "
+                        "rows or one object a line",
+                        file=path,
+                        hint="if the rows stand below a key of it, save that list alone",
+                    )
             yield from _lines_from(path, stream)
             return
         begin = text.find(b"[")
@@ -139,23 +151,6 @@ def _read_json(path: Path) -> Iterator[Row]:
                 at += 1
             yield Row(path, number, bytes(raw), begin + at)
             at += memoryview(raw).nbytes
-
-
-def _refuse_object(path: Path, text: mmap.mmap) -> None:
-    """Raises: DataError for one object over several lines, whose lines alone are no JSON."""
-    first = text[: text.find(b"\n") + 1]
-    if not first.strip().endswith(b"{"):
-        return
-    try:
-        keys = msgspec.json.decode(text[:].removeprefix(BOM), type=dict[str, msgspec.Raw])
-    except NOT_JSON:
-        return
-    names = ", ".join(list(keys)[:5])
-    raise DataError(
-        f"is one JSON object ({names}), expected an array of rows or one object a line",
-        file=path,
-        hint="if the rows stand below a key of it, save that list alone",
-    )
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
