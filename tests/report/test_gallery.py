@@ -11,6 +11,7 @@ import msgspec
 from PIL import Image as Pillow
 from tests.worlds.report_runs import direct_run, reading_run, rubric_run
 
+from snellen.pictures.prepare import image_from_path
 from snellen.records import Region
 from snellen.report.gallery import TEXT_BUDGET, choose, failures_of, gallery_of
 
@@ -76,7 +77,7 @@ def test_pictures_are_small_upright_jpegs(tmp_path: Path) -> None:
     exif[0x0112] = 6
     path = Path(run.items[0].images[0].path)
     large.save(path.with_suffix(".jpg"), exif=exif)
-    image = replace(run.items[0].images[0], path=str(path.with_suffix(".jpg")))
+    image = image_from_path(path.with_suffix(".jpg"))
     items = tuple(replace(item, images=(image,)) for item in run.items)
     (stored,) = gallery_of([replace(run, items=items)]).pictures.values()
     kind, data = stored["src"].split(",")

@@ -44,12 +44,10 @@ def test_a_file_is_written_whole_or_not_at_all(
     file = tmp_path / "summary.json"
     write_json(file, {"n": 1})
 
-    def half(path: Path, data: bytes) -> int:
-        with path.open("wb") as stream:
-            stream.write(data[: len(data) // 2])
+    def full(part: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         write_json(file, {"n": 2})
     assert json.loads(file.read_text(encoding="utf-8")) == {"n": 1}

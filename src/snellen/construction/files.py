@@ -13,6 +13,7 @@ from snellen.construction.places import Places
 from snellen.construction.stages import Pipeline, Stage
 from snellen.engine.journal import AppendFile, read_rows
 from snellen.errors import RunFolderError
+from snellen.files import write_whole
 from snellen.records import JsonObject
 
 R = TypeVar("R", bound=Row)
@@ -110,17 +111,13 @@ def write_lines(path: Path, rows: Iterable[object]) -> bool:
     if path.exists() and path.read_bytes() == data:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
-    part.replace(path)
+    write_whole(path, data)
     return True
 
 
 def write_json(path: Path, value: object) -> None:
     """Writes a JSON file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(msgspec.json.format(_encode(value), indent=1) + b"\n")
-    part.replace(path)
+    write_whole(path, msgspec.json.format(_encode(value), indent=1) + b"\n")
 
 
 def read_record(folder: Path) -> BuildRecord:

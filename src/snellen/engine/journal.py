@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -18,6 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from snellen.errors import DataError, RunFolderError
+from snellen.files import open_own, open_regular
 from snellen.records import Answer, CallFailure, Reply, Request, address
 
 T = TypeVar("T")
@@ -79,7 +81,7 @@ class AppendFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn = _cut_torn_tail(path)
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._fd = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._synced_at = time.monotonic()
         self._held: list[bytes] = []
 
@@ -143,7 +145,7 @@ class AppendFile:
 def _cut_torn_tail(path: Path) -> int:
     """Cuts what follows the last newline; how many bytes that were."""
     try:
-        with path.open("rb+") as file:
+        with os.fdopen(open_own(path, os.O_RDWR), "rb+") as file:
             size = end = file.seek(0, os.SEEK_END)
             keep = 0
             while end > 0 and not keep:
@@ -158,6 +160,20 @@ def _cut_torn_tail(path: Path) -> int:
         return 0
 
 
+def _reading(path: Path) -> BufferedReader:
+    """A file of rows, open for reading.
+
+    Raises:
+        DataError: it cannot be read, or is a pipe or a device.
+    """
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise DataError(
+            f"cannot be read: {error.strerror}", file=path, hint="give the folder of a run"
+        ) from error
+
+
 def read_rows(path: Path, kind: type[T]) -> Iterator[T]:
     """The rows of a JSON-lines file; a torn last line is left out.
 
@@ -167,7 +183,7 @@ def read_rows(path: Path, kind: type[T]) -> Iterator[T]:
     decoder = msgspec.json.Decoder(kind)
     if not path.exists():
         return
-    with path.open("rb") as file:
+    with _reading(path) as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return
@@ -195,7 +211,7 @@ def read_calls(path: Path, *, damaged: list[int] | None = None) -> dict[str, Cal
     decoder, rows = msgspec.json.Decoder(CallRow), dict[str, CallRow]()
     if not path.exists():
         return rows
-    with path.open("rb") as file:
+    with _reading(path) as file:
         for number, line in enumerate(file, 1):
             try:
                 row = decoder.decode(line)
@@ -211,7 +227,7 @@ class FolderLock:
     """Holds a run folder against a second writer for as long as this process lives."""
 
     def __init__(self, folder: Path) -> None:
-        self._fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        self._fd = open_own(folder / ".lock", os.O_RDWR | os.O_CREAT)
         is_free = True
         try:
             import fcntl

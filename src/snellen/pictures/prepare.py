@@ -135,8 +135,10 @@ def image_from_path(path: str | Path, name: str = "") -> records.Image:
     return records.Image(name=name, digest=digest, path=str(path))
 
 
-def read(image: records.Image) -> bytes:
+def read(image: records.Image, *, checked: bool = False) -> bytes:
     """The bytes of a picture file, or the text of the data URI that stands in a data file.
+
+    `checked` compares the digest: a stranger's run folder may name any file of this machine.
 
     Raises: ImageError when the file cannot be read or has changed.
     """
@@ -146,6 +148,12 @@ def read(image: records.Image) -> bytes:
             raise ImageError(f"is larger than {MAX_SOURCE_BYTES:,} bytes", file=image.name)
         file.seek(image.start)
         data = file.read(end - image.start)
+    if checked and image.row is None and hashlib.sha256(data).hexdigest() != image.digest:
+        raise ImageError(
+            f"{image.path} holds another picture than the recorded one",
+            file=image.name,
+            hint="restore the pictures to where they were when the run was made",
+        )
     if image.end is None:
         return data
     name, hint = image.name, "the data file has changed since it was loaded: start again"
@@ -226,11 +234,12 @@ def open_upright(
     Raises: ImageError as `prepare` does.
     """
     name = "picture" if isinstance(source, bytes) else str(source)
+    is_recorded = isinstance(source, records.Image)
     if isinstance(source, str | Path):
         source = image_from_path(source)
     if isinstance(source, records.Image):
         name, slice_of_json = source.name, source.end is not None
-        data = read(source)
+        data = read(source, checked=is_recorded)
     else:
         data, slice_of_json = source, source[:5].lower() == b"data:"
     if slice_of_json:

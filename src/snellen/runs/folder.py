@@ -11,6 +11,7 @@ import msgspec
 
 from snellen.engine.journal import read_rows
 from snellen.errors import MissingExtraError, RunFolderError
+from snellen.files import open_regular, write_whole
 from snellen.metrics import ProbeTable, Tally, probe_table
 from snellen.protocols import PROTOCOLS, Protocol, protocol_of
 from snellen.protocols.protocol import RunView
@@ -20,6 +21,8 @@ from snellen.runs.spec import SCHEMA, RunSpec, Summary
 from snellen.templates import Template
 
 T = TypeVar("T")
+
+MOST_REPEATS = 10_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -127,6 +130,11 @@ def read_spec(folder: Path) -> RunSpec:
             f"{file} has schema {spec.schema}, this version reads up to {SCHEMA}",
             hint="update snellen",
         )
+    if not 1 <= spec.repeats <= MOST_REPEATS:
+        raise RunFolderError(
+            f"{file} has {spec.repeats} repeats of each item; a run has 1 to {MOST_REPEATS}",
+            hint="the file was changed by hand or by another program; restore it",
+        )
     known = [name for name, one in PROTOCOLS.items() if not one.on_disk]
     if spec.protocol not in known:
         raise RunFolderError(
@@ -138,8 +146,9 @@ def read_spec(folder: Path) -> RunSpec:
 
 def _read_json(file: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
-    except msgspec.MsgspecError as error:
+        with open_regular(file) as stream:
+            return msgspec.json.decode(stream.read(), type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise RunFolderError(
             f"{file} cannot be read: {error}",
             hint="it was changed by hand or by another program; delete it and give the same "
@@ -149,10 +158,7 @@ def _read_json(file: Path, kind: type[T]) -> T:
 
 def write_json(file: Path, value: object) -> None:
     """Writes a file whole or not at all."""
-    data = msgspec.json.format(msgspec.json.encode(value), indent=1)
-    part = file.with_name(file.name + ".part")
-    part.write_bytes(data + b"\n")
-    part.replace(file)
+    write_whole(file, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
 def find_runs(paths: tuple[str | Path, ...]) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +24,7 @@ from snellen.engine.renewal import unreadable_calls
 from snellen.engine.scheduler import DriveOptions
 from snellen.engine.signals import interruptible
 from snellen.errors import RunFolderError, SnellenError
+from snellen.files import open_own
 from snellen.flows import Flow, Given, match_given, with_system
 from snellen.pictures.prepare import PictureRules
 from snellen.protocols import Options, protocol_of_options
@@ -460,7 +462,8 @@ def write_items(items: Sequence[Item], path: Path) -> None:
 
     encode = msgspec.json.Encoder().encode
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
+    part.unlink(missing_ok=True)
+    with os.fdopen(open_own(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         for item in items:
             file.write(encode(item) + b"\n")
     part.replace(path)
