@@ -19,7 +19,8 @@ from snellen.comparisons.comparing import compare
 from snellen.comparisons.gates import Gate, gate_worse
 from snellen.metrics import Tally
 from snellen.protocols.direct import ACCURACY, macro
-from snellen.stats.bootstrap import Resampling, compare_paired
+from snellen.stats.bootstrap import Resampling
+from snellen.stats.paired import compare_paired
 from snellen.stats.simulation import Captioner, simulate_rivals
 
 QUICK = Resampling(200)

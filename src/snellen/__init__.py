@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         score_captions,
         score_captions_async,
     )
-    from snellen.comparisons.comparing import Comparison
+    from snellen.comparisons.results import Comparison
     from snellen.errors import SnellenError
     from snellen.pictures.prepare import image_from_path
     from snellen.readers import load_benchmark
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Benchmark": "snellen.records",
-    "Comparison": "snellen.comparisons.comparing",
+    "Comparison": "snellen.comparisons.results",
     "Image": "snellen.records",
     "Item": "snellen.records",
     "Probe": "snellen.records",

@@ -30,7 +30,7 @@ from snellen.runs.request import (
 from snellen.runs.run import execute
 
 if TYPE_CHECKING:
-    from snellen.comparisons.comparing import Comparison
+    from snellen.comparisons.results import Comparison
 
 LOG = logging.getLogger("snellen")
 Judging = Speaker | Sequence[Speaker]

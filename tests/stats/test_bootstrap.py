@@ -7,15 +7,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from snellen.errors import UsageError
-from snellen.stats.bootstrap import (
-    Resampling,
-    compare_paired,
-    compare_pairs,
-    holm,
-    intervals,
-    rank_probabilities,
-    resample,
-)
+from snellen.stats.bootstrap import Resampling, holm, intervals, rank_probabilities, resample
+from snellen.stats.paired import compare_paired, compare_pairs
 
 QUICK = Resampling(resamples=2000)
 

@@ -11,7 +11,7 @@ import pytest
 from snellen.metrics import Tally
 from snellen.protocols.direct import ACCURACY, macro
 from snellen.stats.agreement import average_ranks, cohen_kappa, pearson, spearman
-from snellen.stats.bootstrap import Resampling, compare_paired, intervals
+from snellen.stats.bootstrap import Resampling, intervals
 from snellen.stats.correction import (
     Trials,
     audit_tally,
@@ -20,6 +20,7 @@ from snellen.stats.correction import (
     rogan_gladen,
 )
 from snellen.stats.multiple import adjust_together
+from snellen.stats.paired import compare_paired
 
 QUICK = Resampling(400)
 

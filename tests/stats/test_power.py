@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from snellen.stats.bootstrap import compare_paired
+from snellen.stats.paired import compare_paired
 from snellen.stats.power import clusters_needed, design_effect, detectable_difference, halfwidth
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from snellen.stats.bootstrap import Resampling, compare_paired
+from snellen.stats.bootstrap import Resampling
+from snellen.stats.paired import compare_paired
 from snellen.stats.simulation import (
     DIRECT_METRICS,
     READING_METRICS,

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from snellen.comparisons.comparing import Comparison
+    from snellen.comparisons.results import Comparison
     from snellen.tables.table import Table
 
 WORSE, UNSETTLED = 4, 3

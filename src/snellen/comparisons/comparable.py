@@ -10,11 +10,10 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from snellen.errors import ComparisonError, UsageError
 from snellen.protocols import protocol_of
-from snellen.records import ModelRecord
 from snellen.runs.spec import PromptRecord, RunSpec
 
 ACROSS: Final = ("judge", "prompt", "control", "hint", "data")
@@ -84,7 +83,17 @@ def check_comparable(runs: Sequence[NamedSpec], *, across: Collection[str]) -> t
         found = list(changes(runs[0].spec, other.spec))
         refused = [change for change in found if change.across not in across]
         if refused:
-            raise _refusal(runs[0].name, other.name, refused)
+            worst, names = refused[0], f"{runs[0].name} and {other.name}"
+            message = f"{names} differ in {worst.what}: `{worst.first}` and `{worst.second}`"
+            others = list(dict.fromkeys(change.what for change in refused[1:]))
+            if others:
+                message += f" (and in {', '.join(others)})"
+            words = dict.fromkeys(change.across for change in refused)
+            asked = " ".join(f"--across {word}" for word in words)
+            hint = f"if that is the question, say so: {asked}"
+            if "" in words:
+                hint = "compare runs of one protocol"
+            raise ComparisonError(message, hint=hint)
         lifted |= dict.fromkeys(found)
     return tuple(lifted)
 
@@ -102,32 +111,12 @@ def unlike(runs: Sequence[NamedSpec]) -> list[str]:
     return lines
 
 
-def _refusal(first: str, second: str, refused: Sequence[Change]) -> ComparisonError:
-    worst = refused[0]
-    message = f"{first} and {second} differ in {worst.what}: `{worst.first}` and `{worst.second}`"
-    others = list(dict.fromkeys(change.what for change in refused[1:]))
-    if others:
-        message += f" (and in {', '.join(others)})"
-    if not all(change.across for change in refused):
-        return ComparisonError(message, hint="compare runs of one protocol")
-    words = dict.fromkeys(change.across for change in refused)
-    asked = " ".join(f"--across {word}" for word in words)
-    return ComparisonError(message, hint=f"if that is the question, say so: {asked}")
-
-
 def changes(first: RunSpec, second: RunSpec) -> Iterator[Change]:
     """Everything beside the model that differs; which items there are is another matter."""
     kinds = [protocol_of(spec.protocol, spec.benchmark).name for spec in (first, second)]
     if kinds[0] != kinds[1]:
         yield Change("protocol", "", *kinds)
         return
-    yield from _data(first, second)
-    yield from _judge(first, second)
-    yield from _options(first, second)
-    yield from _prompts(first, second)
-
-
-def _data(first: RunSpec, second: RunSpec) -> Iterator[Change]:
     yield from _field("benchmark", "data", (first, second), "benchmark")
     differing = [
         name for name, digest in first.items.items() if second.items.get(name, digest) != digest
@@ -143,6 +132,9 @@ def _data(first: RunSpec, second: RunSpec) -> Iterator[Change]:
         )
     yield from _field("tokenizer", "data", (first, second), "tokenizer")
     yield from _field("image preparation", "control", (first, second), "image_preparation")
+    yield from _judge(first, second)
+    yield from _options(first, second)
+    yield from _prompts(first, second)
 
 
 def _judge(first: RunSpec, second: RunSpec) -> Iterator[Change]:
@@ -153,41 +145,29 @@ def _judge(first: RunSpec, second: RunSpec) -> Iterator[Change]:
     # Panels of other judges differ by name already.
     if len(members[0]) == len(members[1]):
         for a, b in zip(*members, strict=True):
-            yield from _member(a, b)
-
-
-def _member(first: ModelRecord, second: ModelRecord) -> Iterator[Change]:
-    """What differs in a judge that both panels have in the same place."""
-    for name in _JUDGE_FIELDS[1:]:
-        values = getattr(first, name), getattr(second, name)
-        if first.name == second.name and values[0] != values[1]:
-            told = map(shorten, only_differing(*values))
-            yield Change(f"the {name} of judge {first.name}", "judge", *told)
+            for name in _JUDGE_FIELDS[1:] if a.name == b.name else ():
+                values = getattr(a, name), getattr(b, name)
+                if values[0] != values[1]:
+                    told = map(shorten, only_differing(*values))
+                    yield Change(f"the {name} of judge {a.name}", "judge", *told)
 
 
 def _options(first: RunSpec, second: RunSpec) -> Iterator[Change]:
     chosen = [_chosen_options(spec) for spec in (first, second)]
     for name in sorted({*chosen[0], *chosen[1]} - _HARMLESS):
         values = [options.get(name) for options in chosen]
-        if values[0] != values[1]:
-            yield Change(_option_title(name), _option_word(name), *map(shorten, values))
+        if values[0] == values[1]:
+            continue
+        title = f"option {_TYPED.get(name, name.replace('_', '-'))}"
+        across = "judge" if name in _JUDGING else "control"
+        if name in {"control", "hint"}:
+            title = across = name
+        elif name in _REPROMPTING:
+            across = "prompt"
+        yield Change(title, across, *map(shorten, values))
 
 
-def _option_title(name: str) -> str:
-    if name in {"control", "hint"}:
-        return name
-    return f"option {_TYPED.get(name, name.replace('_', '-'))}"
-
-
-def _option_word(name: str) -> str:
-    if name == "hint":
-        return "hint"
-    if name in _REPROMPTING:
-        return "prompt"
-    return "judge" if name in _JUDGING else "control"
-
-
-def _chosen_options(spec: RunSpec) -> dict[str, Any]:
+def _chosen_options(spec: RunSpec) -> dict[str, object]:
     """The options of a run, with the defaults of those that were not given."""
     kind = protocol_of(spec.protocol, spec.benchmark).options
     defaults = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
@@ -197,14 +177,19 @@ def _chosen_options(spec: RunSpec) -> dict[str, Any]:
 def _prompts(first: RunSpec, second: RunSpec) -> Iterator[Change]:
     for purpose in dict.fromkeys([*first.prompts, *second.prompts]):
         a, b = (spec.prompts.get(purpose, _ABSENT) for spec in (first, second))
-        if a.sha256 != b.sha256:
-            yield Change(
-                f"prompt `{purpose}`",
-                _prompt_word(purpose, first, second),
-                _prompt_value(a),
-                _prompt_value(b),
-                _text_difference(a, b),
-            )
+        if a.sha256 == b.sha256:
+            continue
+        before, after = (prompt.text.splitlines() for prompt in (a, b))
+        lines = list(difflib.unified_diff(before, after, a.name, b.name, lineterm="", n=0))
+        if len(lines) > _DIFF_LINES:
+            lines = [*lines[:_DIFF_LINES], f"({len(lines) - _DIFF_LINES} lines more)"]
+        yield Change(
+            f"prompt `{purpose}`",
+            _prompt_word(purpose, first, second),
+            _prompt_value(a),
+            _prompt_value(b),
+            "\n".join(lines),
+        )
 
 
 def _prompt_word(purpose: str, first: RunSpec, second: RunSpec) -> str:
@@ -220,29 +205,13 @@ def _prompt_value(prompt: PromptRecord) -> str:
     return f"{prompt.name} {prompt.sha256[:8]}".strip()
 
 
-def _text_difference(first: PromptRecord, second: PromptRecord) -> str:
-    lines = list(
-        difflib.unified_diff(
-            first.text.splitlines(),
-            second.text.splitlines(),
-            first.name,
-            second.name,
-            lineterm="",
-            n=0,
-        )
-    )
-    if len(lines) > _DIFF_LINES:
-        lines = [*lines[:_DIFF_LINES], f"({len(lines) - _DIFF_LINES} lines more)"]
-    return "\n".join(lines)
-
-
 def _field(what: str, across: str, specs: tuple[RunSpec, RunSpec], path: str) -> Iterator[Change]:
     first, second = map(attrgetter(path), specs)
     if first != second:
         yield Change(what, across, *map(shorten, only_differing(first, second)))
 
 
-def only_differing(first: Any, second: Any) -> tuple[Any, Any]:
+def only_differing(first: object, second: object) -> tuple[object, object]:
     """Two values; of two mappings the entries that differ, so that a cut text shows them.
 
     >>> only_differing({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 0}, "d": 3})
@@ -250,7 +219,7 @@ def only_differing(first: Any, second: Any) -> tuple[Any, Any]:
     """
     if not (isinstance(first, Mapping) and isinstance(second, Mapping)):
         return first, second
-    kept: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    kept: tuple[dict[str, object], dict[str, object]] = ({}, {})
     for name in dict.fromkeys([*first, *second]):
         if name not in first or name not in second:
             owner = 0 if name in first else 1
@@ -260,7 +229,7 @@ def only_differing(first: Any, second: Any) -> tuple[Any, Any]:
     return kept
 
 
-def shorten(value: Any) -> str:
+def shorten(value: object) -> str:
     """A value as a text of at most 60 characters.
 
     >>> shorten({"temperature": 0}), shorten("")

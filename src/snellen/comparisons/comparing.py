@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from snellen.comparisons.comparable import Change, NamedSpec, check_across, check_comparable
+from snellen.comparisons.comparable import NamedSpec, check_across, check_comparable
 from snellen.comparisons.pairing import (
     Mask,
-    ProbeKey,
     Side,
     align,
     line_up,
@@ -24,11 +23,22 @@ from snellen.comparisons.pairing import (
     narrowed,
     take_apart,
 )
+from snellen.comparisons.results import (
+    Compared,
+    Comparison,
+    Effect,
+    Ends,
+    Flips,
+    MetricComparison,
+    PairDifference,
+    Standing,
+    unknown_metric,
+)
 from snellen.errors import UsageError
 from snellen.metrics import Tally, reach
 from snellen.runs.folder import Run
 from snellen.stats import bootstrap as stats
-from snellen.stats import multiple
+from snellen.stats import multiple, paired
 from snellen.stats.agreement import mcnemar_p
 from snellen.stats.distributions import normal_quantile, t_quantile
 
@@ -36,142 +46,6 @@ POWER: Final = 0.8
 
 
 MUCH_UNSCORED: Final = 0.05
-
-
-Ends = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A run of a comparison: its name here, and how many of its compared probes are unscored."""
-
-    name: str
-    folder: str
-    model: str
-    judge: str
-    probes: int
-    unscored: int
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A run's strict value of a metric on the compared items; None where there is none.
-
-    `ranks` are the shares of resamples of images in which the run is first, second and so on; empty
-    where the metric has no better direction or some run no value. They are no chances of being the
-    best: the leader of two equals gets 75% on average. `rank_set` are the best and the worst rank
-    that the simultaneous intervals of the pairs leave open. `few` warns of fewer than 20 effective
-    images.
-    """
-
-    run: str
-    value: float | None
-    interval: Ends | None
-    few: bool
-    ranks: tuple[float, ...] = ()
-    rank_set: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A difference, second run minus first, in one part of the data; None where unknown."""
-
-    difference: float | None
-    interval: Ends | None
-    n_clusters: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairDifference:
-    """How much higher the second run is than the first in one metric, in the metric's unit.
-
-    `difference` compares strict values; `interval` and the two-sided `p` are its own. `p_adjusted`
-    and `together` (an interval) hold for all metrics and pairs of the comparison together.
-    `on_scored` is the same difference over the probes that both runs have scored, and `n_unscored`
-    counts those left out there. `settled` says whether `p_adjusted` reaches 1 - level and
-    `on_scored` points the same way with an interval off 0; `rests_on_unscored` whether the strict
-    difference alone does. `detectable` is the smallest true difference that `n_clusters` such
-    images show with a chance of 0.8 (None: unknown). `mcnemar` is the exact p value of McNemar's
-    test over probes scored in both. `by` holds the effect for each label of each dimension.
-    """
-
-    first: str
-    second: str
-    difference: float | None
-    interval: Ends | None
-    p: float | None
-    p_adjusted: float | None
-    settled: bool
-    n_clusters: int
-    together: Ends | None = None
-    on_scored: Effect | None = None
-    n_unscored: int = 0
-    rests_on_unscored: bool = False
-    detectable: float | None = None
-    mcnemar: float | None = None
-    by: Mapping[str, Mapping[str, Effect]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class MetricComparison:
-    """One metric over all runs and pairs. `better` is +1, -1, or 0 where neither is better."""
-
-    name: str
-    unit: str
-    better: int
-    standings: tuple[Standing, ...]
-    pairs: tuple[PairDifference, ...]
-
-    def pair(self, first: str, second: str) -> PairDifference:
-        """The difference of two runs, by their names in the order that they were given."""
-        return next(p for p in self.pairs if (p.first, p.second) == (first, second))
-
-
-@dataclass(frozen=True, slots=True)
-class Flips:
-    """Probes that both runs have scored, and differently; `unscored` are so in either run."""
-
-    first: str
-    second: str
-    to_right: tuple[ProbeKey, ...]
-    to_wrong: tuple[ProbeKey, ...]
-    scored_in_both: int
-    unscored: int
-    probes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Runs compared in pairs.
-
-    `changes` is what differs beside the model, `left_out` the ids of items that not all runs have,
-    `notes` what to bear in mind.
-    """
-
-    benchmark: str
-    protocol: str
-    runs: tuple[Compared, ...]
-    metrics: tuple[MetricComparison, ...]
-    flips: tuple[Flips, ...]
-    n_items: int
-    n_clusters: int
-    left_out: tuple[str, ...]
-    changes: tuple[Change, ...]
-    notes: tuple[str, ...]
-    level: float
-    resamples: int
-    seed: int
-
-    def metric(self, name: str) -> MetricComparison:
-        """The comparison in one metric.
-
-        Raises:
-            UsageError: the metric was not compared.
-        """
-        for metric in self.metrics:
-            if metric.name == name:
-                return metric
-        raise _unknown_metric(name, [metric.name for metric in self.metrics])
 
 
 def compare(
@@ -206,18 +80,18 @@ def compare(
     lined_up, left_out = line_up(sides, names, common=common)
     group = _Group(tuple(names), tuple(lined_up), resampling)
     cut = [side.tally() for side in lined_up]
-    tallies = align(cut, _chosen_metrics(group, cut, metrics))
+    tallies = align(cut, group.chosen_metrics(cut, metrics))
     return Comparison(
         benchmark=lined_up[0].spec.benchmark,
         protocol=lined_up[0].protocol.name,
         runs=tuple(_compared(n, side) for n, side in zip(names, lined_up, strict=True)),
-        metrics=_compared_metrics(group, tallies),
-        flips=tuple(_flips(group, a, b) for a, b in group.pairs),
+        metrics=group.compared_metrics(tallies),
+        flips=tuple(group.flips(a, b) for a, b in group.pairs),
         n_items=len({key.id for key in lined_up[0].probes}),
         n_clusters=tallies[0].n_clusters,
         left_out=left_out,
         changes=changes,
-        notes=tuple(_notes(group, tallies[0], left_out)),
+        notes=tuple(group.notes(tallies[0], left_out)),
         level=resampling.level,
         resamples=resampling.resamples,
         seed=resampling.seed,
@@ -237,6 +111,249 @@ class _Group:
         """Each earlier run with each later one, by number."""
         return list(combinations(range(len(self.sides)), 2))
 
+    def chosen_metrics(self, tallies: Sequence[Tally], wanted: Sequence[str] | None) -> list[str]:
+        """The names to compare: those wanted, or the protocol's main ones that all runs have."""
+        own = [[metric.name for metric in tally.metrics] for tally in tallies]
+        available = [name for name in own[0] if all(name in other for other in own)]
+        if wanted is None:
+            main = [metric.name for metric in self.sides[0].protocol.metrics if metric.is_main]
+            return [name for name in main if name in available]
+        for name in wanted:
+            if name not in available:
+                raise unknown_metric(name, available)
+        return list(dict.fromkeys(wanted))
+
+    def compared_metrics(self, tallies: Sequence[Tally]) -> tuple[MetricComparison, ...]:
+        scored = [side.scored for side in self.sides]
+        whole = self.differences(tallies, [bool(mask.any()) for mask in scored])
+        adjusted = self.adjusted(whole)
+        both = [self.on_scored(whole, number) for number in range(len(self.pairs))]
+        parts = self.parts(whole.names)
+        intervals = [
+            tally.intervals(self.resampling) if mask.any() else None
+            for tally, mask in zip(tallies, scored, strict=True)
+        ]
+        found = []
+        for k, metric in enumerate(tallies[0].metrics):
+            pairs = tuple(
+                self.pair_difference(
+                    number, (pair, k), adjusted=adjusted, on_scored=_effect(both[number], k),
+                    by=_effects(parts, number, metric.name),
+                )
+                for number, pair in enumerate(whole.pairs)
+            )  # fmt: skip
+            standings = self.standings(tallies, intervals, k=k)
+            ranked = _with_rank_sets(standings, pairs, metric.better)
+            found.append(MetricComparison(metric.name, metric.unit, metric.better, ranked, pairs))
+        return tuple(found)
+
+    def adjusted(self, whole: _Differences) -> multiple.Together:
+        """P values of all metrics and pairs together, metric by metric, then pair by pair."""
+        known = [pair for pair in whole.pairs if pair is not None]
+        if not known:
+            return multiple.Together(np.full(len(whole.names) * len(whole.pairs), np.nan), 1.0)
+        none = np.zeros(known[0].influence.shape[0])
+        columns, p_values = [], []
+        for k in range(len(whole.names)):
+            for pair in whole.pairs:
+                columns.append(none if pair is None else pair.influence[:, k])
+                p_values.append(math.nan if pair is None else float(pair.p_value[k]))
+        return multiple.adjust_together(
+            np.stack(columns, axis=1),
+            p_values,
+            level=self.resampling.level,
+            seed=self.resampling.seed,
+        )
+
+    def on_scored(self, whole: _Differences, number: int) -> paired.PairedDifference | None:
+        """The paired difference of one pair over the probes that both runs have scored."""
+        pair = [self.sides[run] for run in self.pairs[number]]
+        _, rows_a, rows_b = matching_rows(*pair)
+        both = pair[0].scored[rows_a] & pair[1].scored[rows_b]
+        if not both.any():
+            return None
+        masks = [np.zeros(side.table.n, bool) for side in pair]
+        masks[0][rows_a], masks[1][rows_b] = both, both
+        if all((mask | side.table.skipped).all() for mask, side in zip(masks, pair, strict=True)):
+            return whole.pairs[number]
+        tallies = [side.tally(mask) for side, mask in zip(pair, masks, strict=True)]
+        if not all(set(whole.names) <= {m.name for m in tally.metrics} for tally in tallies):
+            return None
+        two = replace(self, names=self.names[:2], sides=tuple(pair))
+        return two.differences(align(tallies, whole.names), [True, True]).pairs[0]
+
+    def differences(self, tallies: Sequence[Tally], scored: Sequence[bool]) -> _Differences:
+        told = [
+            pair
+            for pair in self.pairs
+            if all(scored[run] for run in pair) and tallies[0].n_clusters
+        ]
+        lowest, highest = reach(tallies[0].metrics)
+        most = highest - lowest
+        found = paired.compare_pairs(
+            [tally.counts for tally in tallies] if told else [],
+            tallies[0].statistic(),
+            told,
+            level=self.resampling.level,
+            reach=most,
+        )
+        by_pair = {
+            pair: replace(one, low=np.maximum(one.low, -most), high=np.minimum(one.high, most))
+            for pair, one in zip(told, found, strict=True)
+        }
+        names = tuple(metric.name for metric in tallies[0].metrics)
+        return _Differences(names, tuple(by_pair.get(pair) for pair in self.pairs))
+
+    def standings(
+        self,
+        tallies: Sequence[Tally],
+        intervals: Sequence[stats.Intervals | None],
+        *,
+        k: int,
+    ) -> tuple[Standing, ...]:
+        ranks = None if None in intervals else _ranks(tallies, k, resampling=self.resampling)
+        standings = []
+        for run, (name, found) in enumerate(zip(self.names, intervals, strict=True)):
+            if found is None:
+                standings.append(
+                    Standing(name, None, None, tallies[0].n_clusters < stats.FEW_CLUSTERS)
+                )
+                continue
+            standings.append(
+                Standing(
+                    name,
+                    _known(found.estimate[k]),
+                    _ends(found.low[k], found.high[k]),
+                    bool(found.few[k]),
+                    () if ranks is None else tuple(map(float, ranks[run])),
+                )
+            )
+        return tuple(standings)
+
+    def pair_difference(
+        self,
+        number: int,
+        found: tuple[paired.PairedDifference | None, int],
+        *,
+        adjusted: multiple.Together,
+        on_scored: Effect,
+        by: Mapping[str, Mapping[str, Effect]],
+    ) -> PairDifference:
+        a, b = self.pairs[number]
+        pair, k = found
+        effect = _effect(*found)
+        p_adjusted = float(adjusted.p_adjusted[k * len(self.pairs) + number])
+        is_clear = p_adjusted <= 1.0 - self.resampling.level
+        first, second = self.sides[a], self.sides[b]
+        keys, rows_a, rows_b = matching_rows(first, second)
+        both = first.scored[rows_a] & second.scored[rows_b]
+        skipped = first.table.skipped[rows_a] | second.table.skipped[rows_b]
+        n_unscored = len(keys) - int((both | skipped).sum())
+        agrees = n_unscored == 0 or _point_the_same_way(effect.difference, on_scored)
+        right_a, right_b = first.table.correct[rows_a][both], second.table.correct[rows_b][both]
+        return PairDifference(
+            self.names[a],
+            self.names[b],
+            effect.difference,
+            effect.interval,
+            p=None if pair is None else _known(pair.p_value[k]),
+            p_adjusted=_known(p_adjusted),
+            settled=is_clear and agrees,
+            n_clusters=effect.n_clusters,
+            together=_widened(effect, adjusted.widening),
+            on_scored=on_scored,
+            n_unscored=n_unscored,
+            rests_on_unscored=is_clear and not agrees,
+            detectable=_detectable(pair, k, level=self.resampling.level),
+            mcnemar=mcnemar_p(int((~right_a & right_b).sum()), int((right_a & ~right_b).sum())),
+            by=by,
+        )
+
+    def parts(self, metrics: Sequence[str]) -> dict[str, dict[str, _Differences]]:
+        protocol = self.sides[0].protocol
+        return {
+            dimension: {
+                label: self.part(
+                    [side.masks[dimension][label] for side in self.sides],
+                    protocol.metrics_by(dimension, metrics),
+                )
+                for label in self.labels(dimension)
+            }
+            for dimension in protocol.dimensions
+        }
+
+    def labels(self, dimension: str) -> list[str]:
+        """The labels of a dimension that all runs have."""
+        masks = [side.masks.get(dimension, {}) for side in self.sides]
+        present = [{label for label, mask in own.items() if mask.any()} for own in masks]
+        return sorted(present[0].intersection(*present[1:]))
+
+    def part(self, masks: Sequence[Mask], metrics: Sequence[str]) -> _Differences:
+        sides = list(zip(self.sides, masks, strict=True))
+        cut = [side.tally(mask) for side, mask in sides]
+        own = {metric.name for metric in cut[0].metrics}
+        # A mean over labels is no metric within one of them.
+        tallies = align(cut, [name for name in metrics if name in own])
+        if not tallies[0].metrics:
+            return _Differences((), (None,) * len(self.pairs))
+        return self.differences(tallies, [bool((side.scored & mask).any()) for side, mask in sides])
+
+    def flips(self, a: int, b: int) -> Flips:
+        first, second = self.sides[a], self.sides[b]
+        keys, rows_a, rows_b = matching_rows(first, second)
+        both = first.scored[rows_a] & second.scored[rows_b]
+        right_a, right_b = first.table.correct[rows_a], second.table.correct[rows_b]
+        unscored = first.table.unscored[rows_a] | second.table.unscored[rows_b]
+        return Flips(
+            self.names[a],
+            self.names[b],
+            to_right=tuple(keys[row] for row in np.flatnonzero(both & ~right_a & right_b)),
+            to_wrong=tuple(keys[row] for row in np.flatnonzero(both & right_a & ~right_b)),
+            scored_in_both=int(both.sum()),
+            unscored=int(unscored.sum()),
+            probes=len(keys),
+        )
+
+    def notes(self, whole: Tally, left_out: Sequence[str]) -> Iterator[str]:
+        if left_out:
+            items = "item" if len(left_out) == 1 else "items"
+            yield f"left out: {len(left_out)} {items} that not all runs have"
+        for name, side in zip(self.names, self.sides, strict=True):
+            n = int(side.table.unscored.sum())
+            if n > MUCH_UNSCORED * side.table.n:
+                yield (
+                    f"warning: {n} of {side.table.n} probes of {name} are unscored; start that run "
+                    "again to fill them in before believing a difference"
+                )
+        yield from self.gate_first_notes()
+        if whole.n_clusters < 2:
+            yield (
+                "one image alone tells nothing about others: there are no intervals and no p values"
+            )
+        elif whole.n_clusters < stats.FEW_CLUSTERS:
+            yield f"few images: intervals and p values over {whole.n_clusters} images are rough"
+        if any(metric.name == "density_cv" for metric in whole.metrics):
+            yield "density_cv: its intervals are too short where caption lengths have heavy tails"
+        if any(side.spec.judge.fidelity == "low" for side in self.sides):
+            yield (
+                "low fidelity: the embedded judge read these replies; it may be wrong about a "
+                "caption"
+            )
+
+    def gate_first_notes(self) -> Iterator[str]:
+        """Which metrics fall away because runs skipped the statements behind shut gates."""
+        skipping = [
+            (name, side)
+            for name, side in zip(self.names, self.sides, strict=True)
+            if side.table.skipped.any()
+        ]
+        for _, side in skipping[:1]:
+            kept = {metric.name for metric in side.tally().metrics}
+            lost = ", ".join(m.name for m in side.protocol.metrics if m.name not in kept)
+            if lost:
+                names = ", ".join(name for name, _ in skipping)
+                yield f"{names} skipped statements (--gate-first): not compared: {lost}"
+
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
@@ -246,7 +363,7 @@ class _Differences:
     """
 
     names: tuple[str, ...]
-    pairs: tuple[stats.PairedDifference | None, ...]
+    pairs: tuple[paired.PairedDifference | None, ...]
 
 
 _Parts = Mapping[str, Mapping[str, _Differences]]
@@ -266,110 +383,6 @@ def names_of(sides: Sequence[Side]) -> list[str]:
         name if models.count(name) == 1 else f"{name} #{number}"
         for number, name in enumerate(models, 1)
     ]
-
-
-def _chosen_metrics(
-    group: _Group, tallies: Sequence[Tally], wanted: Sequence[str] | None
-) -> list[str]:
-    """The names to compare: those wanted, or the protocol's main ones that all runs have."""
-    own = [[metric.name for metric in tally.metrics] for tally in tallies]
-    available = [name for name in own[0] if all(name in other for other in own)]
-    if wanted is None:
-        main = [metric.name for metric in group.sides[0].protocol.metrics if metric.is_main]
-        return [name for name in main if name in available]
-    for name in wanted:
-        if name not in available:
-            raise _unknown_metric(name, available)
-    return list(dict.fromkeys(wanted))
-
-
-def _unknown_metric(name: str, available: Sequence[str]) -> UsageError:
-    return UsageError(
-        f"these runs have no metric `{name}`", hint=f"there are: {', '.join(available)}"
-    )
-
-
-def _compared_metrics(group: _Group, tallies: Sequence[Tally]) -> tuple[MetricComparison, ...]:
-    scored = [side.scored for side in group.sides]
-    whole = _differences(group, tallies, [bool(mask.any()) for mask in scored])
-    adjusted = _adjusted(group, whole)
-    both = [_on_scored(group, whole, number) for number in range(len(group.pairs))]
-    parts = _parts(group, whole.names)
-    intervals = [
-        tally.intervals(group.resampling) if mask.any() else None
-        for tally, mask in zip(tallies, scored, strict=True)
-    ]
-    found = []
-    for k, metric in enumerate(tallies[0].metrics):
-        pairs = tuple(
-            _pair_difference(
-                group, number, (pair, k), adjusted=adjusted, on_scored=_effect(both[number], k),
-                by=_effects(parts, number, metric.name),
-            )
-            for number, pair in enumerate(whole.pairs)
-        )  # fmt: skip
-        standings = _standings(group, tallies, intervals, k=k)
-        ranked = _with_rank_sets(standings, pairs, metric.better)
-        found.append(MetricComparison(metric.name, metric.unit, metric.better, ranked, pairs))
-    return tuple(found)
-
-
-def _adjusted(group: _Group, whole: _Differences) -> multiple.Together:
-    """P values of all metrics and pairs together, in the order metric by metric, pair by pair."""
-    known = [pair for pair in whole.pairs if pair is not None]
-    if not known:
-        return multiple.Together(np.full(len(whole.names) * len(whole.pairs), np.nan), 1.0)
-    none = np.zeros(known[0].influence.shape[0])
-    columns, p_values = [], []
-    for k in range(len(whole.names)):
-        for pair in whole.pairs:
-            columns.append(none if pair is None else pair.influence[:, k])
-            p_values.append(math.nan if pair is None else float(pair.p_value[k]))
-    return multiple.adjust_together(
-        np.stack(columns, axis=1),
-        p_values,
-        level=group.resampling.level,
-        seed=group.resampling.seed,
-    )
-
-
-def _on_scored(group: _Group, whole: _Differences, number: int) -> stats.PairedDifference | None:
-    """The paired difference of one pair over the probes that both runs have scored."""
-    pair = [group.sides[run] for run in group.pairs[number]]
-    _, rows_a, rows_b = matching_rows(*pair)
-    both = pair[0].scored[rows_a] & pair[1].scored[rows_b]
-    if not both.any():
-        return None
-    masks = [np.zeros(side.table.n, bool) for side in pair]
-    masks[0][rows_a], masks[1][rows_b] = both, both
-    if all((mask | side.table.skipped).all() for mask, side in zip(masks, pair, strict=True)):
-        return whole.pairs[number]
-    tallies = [side.tally(mask) for side, mask in zip(pair, masks, strict=True)]
-    if not all(set(whole.names) <= {m.name for m in tally.metrics} for tally in tallies):
-        return None
-    two = replace(group, names=group.names[:2], sides=tuple(pair))
-    return _differences(two, align(tallies, whole.names), [True, True]).pairs[0]
-
-
-def _differences(group: _Group, tallies: Sequence[Tally], scored: Sequence[bool]) -> _Differences:
-    told = [
-        pair for pair in group.pairs if all(scored[run] for run in pair) and tallies[0].n_clusters
-    ]
-    lowest, highest = reach(tallies[0].metrics)
-    most = highest - lowest
-    found = stats.compare_pairs(
-        [tally.counts for tally in tallies] if told else [],
-        tallies[0].statistic(),
-        told,
-        level=group.resampling.level,
-        reach=most,
-    )
-    by_pair = {
-        pair: replace(one, low=np.maximum(one.low, -most), high=np.minimum(one.high, most))
-        for pair, one in zip(told, found, strict=True)
-    }
-    names = tuple(metric.name for metric in tallies[0].metrics)
-    return _Differences(names, tuple(by_pair.get(pair) for pair in group.pairs))
 
 
 def _with_rank_sets(
@@ -396,31 +409,6 @@ def _with_rank_sets(
     )
 
 
-def _standings(
-    group: _Group,
-    tallies: Sequence[Tally],
-    intervals: Sequence[stats.Intervals | None],
-    *,
-    k: int,
-) -> tuple[Standing, ...]:
-    ranks = None if None in intervals else _ranks(tallies, k, resampling=group.resampling)
-    standings = []
-    for run, (name, found) in enumerate(zip(group.names, intervals, strict=True)):
-        if found is None:
-            standings.append(Standing(name, None, None, tallies[0].n_clusters < stats.FEW_CLUSTERS))
-            continue
-        standings.append(
-            Standing(
-                name,
-                _known(found.estimate[k]),
-                _ends(found.low[k], found.high[k]),
-                bool(found.few[k]),
-                () if ranks is None else tuple(map(float, ranks[run])),
-            )
-        )
-    return tuple(standings)
-
-
 def _ranks(
     tallies: Sequence[Tally], k: int, *, resampling: stats.Resampling
 ) -> NDArray[np.float64] | None:
@@ -435,46 +423,6 @@ def _ranks(
         cut[0].statistic(),
         lower_is_better=metric.better < 0,
         resampling=resampling,
-    )
-
-
-def _pair_difference(
-    group: _Group,
-    number: int,
-    found: tuple[stats.PairedDifference | None, int],
-    *,
-    adjusted: multiple.Together,
-    on_scored: Effect,
-    by: Mapping[str, Mapping[str, Effect]],
-) -> PairDifference:
-    a, b = group.pairs[number]
-    pair, k = found
-    effect = _effect(*found)
-    p_adjusted = float(adjusted.p_adjusted[k * len(group.pairs) + number])
-    is_clear = p_adjusted <= 1.0 - group.resampling.level
-    first, second = group.sides[a], group.sides[b]
-    keys, rows_a, rows_b = matching_rows(first, second)
-    both = first.scored[rows_a] & second.scored[rows_b]
-    skipped = first.table.skipped[rows_a] | second.table.skipped[rows_b]
-    n_unscored = len(keys) - int((both | skipped).sum())
-    agrees = n_unscored == 0 or _point_the_same_way(effect.difference, on_scored)
-    right_a, right_b = first.table.correct[rows_a][both], second.table.correct[rows_b][both]
-    return PairDifference(
-        group.names[a],
-        group.names[b],
-        effect.difference,
-        effect.interval,
-        p=None if pair is None else _known(pair.p_value[k]),
-        p_adjusted=_known(p_adjusted),
-        settled=is_clear and agrees,
-        n_clusters=effect.n_clusters,
-        together=_widened(effect, adjusted.widening),
-        on_scored=on_scored,
-        n_unscored=n_unscored,
-        rests_on_unscored=is_clear and not agrees,
-        detectable=_detectable(pair, k, level=group.resampling.level),
-        mcnemar=mcnemar_p(int((~right_a & right_b).sum()), int((right_a & ~right_b).sum())),
-        by=by,
     )
 
 
@@ -495,7 +443,7 @@ def _widened(effect: Effect, widening: float) -> Ends | None:
     return middle - half, middle + half
 
 
-def _detectable(pair: stats.PairedDifference | None, k: int, *, level: float) -> float | None:
+def _detectable(pair: paired.PairedDifference | None, k: int, *, level: float) -> float | None:
     """The smallest true difference that so many images show with a chance of 0.8.
 
     Source: Miller 2024, Adding error bars to evals, minimum detectable effect.
@@ -506,7 +454,7 @@ def _detectable(pair: stats.PairedDifference | None, k: int, *, level: float) ->
     return float(reached * pair.standard_error[k])
 
 
-def _effect(pair: stats.PairedDifference | None, k: int) -> Effect:
+def _effect(pair: paired.PairedDifference | None, k: int) -> Effect:
     if pair is None:
         return Effect(None, None, 0)
     ends = _ends(pair.low[k], pair.high[k])
@@ -526,98 +474,11 @@ def _effects(parts: _Parts, number: int, metric: str) -> dict[str, dict[str, Eff
     return {dimension: labels for dimension, labels in effects.items() if labels}
 
 
-def _parts(group: _Group, metrics: Sequence[str]) -> dict[str, dict[str, _Differences]]:
-    protocol = group.sides[0].protocol
-    return {
-        dimension: {
-            label: _part(
-                group,
-                [side.masks[dimension][label] for side in group.sides],
-                protocol.metrics_by(dimension, metrics),
-            )
-            for label in _labels(group, dimension)
-        }
-        for dimension in protocol.dimensions
-    }
-
-
-def _labels(group: _Group, dimension: str) -> list[str]:
-    """The labels of a dimension that all runs have."""
-    masks = [side.masks.get(dimension, {}) for side in group.sides]
-    present = [{label for label, mask in own.items() if mask.any()} for own in masks]
-    return sorted(present[0].intersection(*present[1:]))
-
-
-def _part(group: _Group, masks: Sequence[Mask], metrics: Sequence[str]) -> _Differences:
-    sides = list(zip(group.sides, masks, strict=True))
-    cut = [side.tally(mask) for side, mask in sides]
-    own = {metric.name for metric in cut[0].metrics}
-    # A mean over labels is no metric within one of them.
-    tallies = align(cut, [name for name in metrics if name in own])
-    if not tallies[0].metrics:
-        return _Differences((), (None,) * len(group.pairs))
-    return _differences(group, tallies, [bool((side.scored & mask).any()) for side, mask in sides])
-
-
 def _compared(name: str, side: Side) -> Compared:
     spec, n_unscored = side.spec, int(side.table.unscored.sum())
     return Compared(
         name, str(side.folder), spec.model.name, spec.judge.name, side.table.n, n_unscored
     )
-
-
-def _flips(group: _Group, a: int, b: int) -> Flips:
-    first, second = group.sides[a], group.sides[b]
-    keys, rows_a, rows_b = matching_rows(first, second)
-    both = first.scored[rows_a] & second.scored[rows_b]
-    right_a, right_b = first.table.correct[rows_a], second.table.correct[rows_b]
-    unscored = first.table.unscored[rows_a] | second.table.unscored[rows_b]
-    return Flips(
-        group.names[a],
-        group.names[b],
-        to_right=tuple(keys[row] for row in np.flatnonzero(both & ~right_a & right_b)),
-        to_wrong=tuple(keys[row] for row in np.flatnonzero(both & right_a & ~right_b)),
-        scored_in_both=int(both.sum()),
-        unscored=int(unscored.sum()),
-        probes=len(keys),
-    )
-
-
-def _notes(group: _Group, whole: Tally, left_out: Sequence[str]) -> Iterator[str]:
-    if left_out:
-        items = "item" if len(left_out) == 1 else "items"
-        yield f"left out: {len(left_out)} {items} that not all runs have"
-    for name, side in zip(group.names, group.sides, strict=True):
-        n = int(side.table.unscored.sum())
-        if n > MUCH_UNSCORED * side.table.n:
-            yield (
-                f"warning: {n} of {side.table.n} probes of {name} are unscored; start that run "
-                "again to fill them in before believing a difference"
-            )
-    yield from _gate_first_notes(group)
-    if whole.n_clusters < 2:
-        yield "one image alone tells nothing about others: there are no intervals and no p values"
-    elif whole.n_clusters < stats.FEW_CLUSTERS:
-        yield f"few images: intervals and p values over {whole.n_clusters} images are rough"
-    if any(metric.name == "density_cv" for metric in whole.metrics):
-        yield "density_cv: its intervals are too short where caption lengths have heavy tails"
-    if any(side.spec.judge.fidelity == "low" for side in group.sides):
-        yield "low fidelity: the embedded judge read these replies; it may be wrong about a caption"
-
-
-def _gate_first_notes(group: _Group) -> Iterator[str]:
-    """Which metrics fall away because runs skipped the statements behind shut gates."""
-    skipping = [
-        (name, side)
-        for name, side in zip(group.names, group.sides, strict=True)
-        if side.table.skipped.any()
-    ]
-    for _, side in skipping[:1]:
-        kept = {metric.name for metric in side.tally().metrics}
-        lost = ", ".join(m.name for m in side.protocol.metrics if m.name not in kept)
-        if lost:
-            names = ", ".join(name for name, _ in skipping)
-            yield f"{names} skipped statements (--gate-first): not compared: {lost}"
 
 
 def _known(value: float) -> float | None:

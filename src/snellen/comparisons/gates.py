@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from snellen.comparisons.comparing import Comparison, Effect, Ends, MetricComparison, PairDifference
+from snellen.comparisons.results import Comparison, Effect, Ends, MetricComparison, PairDifference
 from snellen.errors import ComparisonError, UsageError
 
 

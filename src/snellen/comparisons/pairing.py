@@ -92,8 +92,18 @@ def line_up(
         )
     outside = dict.fromkeys(unit for own in units for unit in own if unit not in shared)
     if outside and not common:
-        raise _refusal(names, units, len(shared))
-    kept = _share_probes([_restricted(side, shared) for side in sides])
+        at = next(k for k, own in enumerate(units) if own.keys() != units[0].keys())
+        only_first = [unit for unit in units[0] if unit not in units[at]]
+        only_other = [unit for unit in units[at] if unit not in units[0]]
+        raise ComparisonError(
+            f"{names[0]} and {names[at]} were not made on the same items: "
+            f"{_listed(only_first)} only in the first, {_listed(only_other)} only in the second",
+            hint=f"--common compares the {len(shared)} that all runs have",
+        )
+    kept = [_restricted(side, shared) for side in sides]
+    # Runs whose probes stand in the same order get the same object to name them.
+    first = kept[0].probes
+    kept = [replace(side, probes=first) if side.probes == first else side for side in kept]
     left_out = tuple(dict.fromkeys(item for item, _ in outside))
     return _with_common_clusters(kept), left_out
 
@@ -102,19 +112,6 @@ def _units(side: Side) -> dict[Unit, None]:
     table = side.table
     asked = pool(table.unit, ~table.skipped, len(table.units)) > 0
     return {unit: None for unit, here in zip(table.units, asked, strict=True) if here}
-
-
-def _refusal(
-    names: Sequence[str], units: Sequence[Mapping[Unit, None]], n_shared: int
-) -> ComparisonError:
-    at = next(k for k, own in enumerate(units) if own.keys() != units[0].keys())
-    only_first = [unit for unit in units[0] if unit not in units[at]]
-    only_other = [unit for unit in units[at] if unit not in units[0]]
-    return ComparisonError(
-        f"{names[0]} and {names[at]} were not made on the same items: "
-        f"{_listed(only_first)} only in the first, {_listed(only_other)} only in the second",
-        hint=f"--common compares the {n_shared} that all runs have",
-    )
 
 
 def _listed(units: Sequence[Unit]) -> str:
@@ -140,12 +137,6 @@ def _restricted(side: Side, shared: set[Unit]) -> Side:
     )
 
 
-def _share_probes(sides: Sequence[Side]) -> list[Side]:
-    """Runs whose probes stand in the same order get the same object to name them."""
-    first = sides[0].probes
-    return [replace(side, probes=first) if side.probes == first else side for side in sides]
-
-
 def matching_rows(
     first: Side, second: Side
 ) -> tuple[tuple[ProbeKey, ...], NDArray[np.intp], NDArray[np.intp]]:
@@ -165,7 +156,13 @@ def _with_common_clusters(sides: Sequence[Side]) -> list[Side]:
     Clusters of direct questions are found among the items that a run has, so that a run on fewer
     items may have other ones.
     """
-    found = [_clusters_of(side) for side in sides]
+    found = [
+        {
+            table.units[unit]: table.clusters[table.unit_cluster[unit]]
+            for unit in np.unique(table.unit)
+        }
+        for table in (side.table for side in sides)
+    ]
     if all(own == found[0] for own in found[1:]):
         return list(sides)
     joined = _joined(found)
@@ -179,14 +176,6 @@ def _with_common_clusters(sides: Sequence[Side]) -> list[Side]:
         )
         lined_up.append(replace(side, table=table))
     return lined_up
-
-
-def _clusters_of(side: Side) -> dict[Unit, str]:
-    table = side.table
-    return {
-        table.units[unit]: table.clusters[table.unit_cluster[unit]]
-        for unit in np.unique(table.unit)
-    }
 
 
 def _joined(found: Iterable[Mapping[Unit, str]]) -> dict[Unit, str]:

@@ -297,30 +297,24 @@ def permutation_p(
         return math.nan
     if kind == "spearman":
         first, second = average_ranks(first), average_ranks(second)
-    strength = _tau_strengths if kind == "kendall" else _moment_strengths
-    observed = float(strength(first, second, np.arange(n)[np.newaxis])[0]) * (1.0 - 1e-12)
+
+    def strength(orders: NDArray[np.int64]) -> Floats:
+        """What the absolute correlation is proportional to, for each order of `second`."""
+        if kind != "kendall":
+            return np.asarray(np.abs((second - second.mean())[orders] @ (first - first.mean())))
+        signs_x, signs_y = (np.sign(v[:, np.newaxis] - v) for v in (first, second))
+        shuffled = signs_y[orders[:, :, np.newaxis], orders[:, np.newaxis, :]]
+        return np.asarray(np.abs((shuffled * signs_x).sum(axis=(1, 2))))
+
+    observed = float(strength(np.arange(n)[np.newaxis])[0]) * (1.0 - 1e-12)
     if n <= ALL_PERMUTATIONS_UP_TO:
         orders = np.array(list(permutations(range(n))))
-        return float((strength(first, second, orders) >= observed).mean())
+        return float((strength(orders) >= observed).mean())
     rng, found = np.random.default_rng(seed), 0
     for start in range(0, draws, _BLOCK):
         order = np.tile(np.arange(n), (min(_BLOCK, draws - start), 1))
-        found += int((strength(first, second, rng.permuted(order, axis=1)) >= observed).sum())
+        found += int((strength(rng.permuted(order, axis=1)) >= observed).sum())
     return (found + 1) / (draws + 1)
-
-
-def _moment_strengths(x: Floats, y: Floats, orders: NDArray[np.int64]) -> Floats:
-    """What an absolute Pearson correlation is proportional to, for each order of `y`."""
-    strengths: Floats = np.abs((y - y.mean())[orders] @ (x - x.mean()))
-    return strengths
-
-
-def _tau_strengths(x: Floats, y: Floats, orders: NDArray[np.int64]) -> Floats:
-    """What an absolute Kendall correlation is proportional to, for each order of `y`."""
-    signs_x, signs_y = np.sign(x[:, np.newaxis] - x), np.sign(y[:, np.newaxis] - y)
-    shuffled = signs_y[orders[:, :, np.newaxis], orders[:, np.newaxis, :]]
-    strengths: Floats = np.abs((shuffled * signs_x).sum(axis=(1, 2)))
-    return strengths
 
 
 def mcnemar_p(gained: int, lost: int) -> float:
@@ -421,18 +415,14 @@ def calibration(probabilities: ArrayLike, correct: ArrayLike, *, bins: int = 10)
     if sure.size and not (sure.min() >= 0.0 and sure.max() <= 1.0):
         raise UsageError("a confidence lies outside 0..1", hint="give probabilities, not percents")
     place = np.minimum((sure * bins).astype(np.int64), bins - 1)
-    found = tuple(
-        _calibration_bin(i, bins, sure[place == i], right[place == i]) for i in range(bins)
-    )
+    found = []
+    for i in range(bins):
+        inside = place == i
+        n = int(inside.sum())
+        means = [float(v[inside].mean()) if n else math.nan for v in (sure, right)]
+        found.append(CalibrationBin(i / bins, (i + 1) / bins, n, *means))
     gaps = [b.n * abs(b.accuracy - b.confidence) for b in found if b.n]
-    return Calibration(found, sum(gaps) / sure.size if sure.size else math.nan)
-
-
-def _calibration_bin(index: int, bins: int, sure: Floats, right: Floats) -> CalibrationBin:
-    low, high = index / bins, (index + 1) / bins
-    if sure.size == 0:
-        return CalibrationBin(low, high, 0, math.nan, math.nan)
-    return CalibrationBin(low, high, sure.size, float(sure.mean()), float(right.mean()))
+    return Calibration(tuple(found), sum(gaps) / sure.size if sure.size else math.nan)
 
 
 def _check_pairs(a: Sequence[Hashable], b: Sequence[Hashable]) -> None:

@@ -34,15 +34,6 @@ of what is built here. Two mendings, both measured:
 - Clusters of unequal size count as fewer: degrees of freedom and the mark `few` use the effective
   number (Kish 1965). Under 8 clusters, a number that is no rate gets a t interval.
 
-The paired comparison is a t test on the difference of the influence that each cluster has on the
-two metrics. Of 2,000 comparisons of equals at a nominal 5% it calls 4.0 to 6.0% different at 40
-and at 346 images; the exceptions, both at 40, are the density CV (up to 7.7) and item rates near 1
-(3.0). Swapping clusters between the runs at random calls 0.4 to 5.9% different, few where verdicts
-are coarse, and a symmetric studentised bootstrap 2.2 to 6.0%. Where few clusters differ between the
-runs, two clusters more, one that differs each way, keep the interval from being too short (Bonett
-and Price 2012). Where none differs, the interval is what a share of clusters that none of n showed
-may be: 1 - 0.025 ** (1 / n) each way. `stats.multiple` adjusts many comparisons together.
-
 A difference of two rates, such as the reliability gap, gets its limits from theirs. The bootstrap
 sees no sign that a gate can shut where all images of a sample pass, and has hardly any lattice
 left where few fail: of 1,500 studies with a true gate pass of 0.95 it held the truth in 74% at 15
@@ -64,7 +55,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from snellen.errors import UsageError
 from snellen.stats.differences import Limits, combined_limits
-from snellen.stats.distributions import beta_quantile, t_quantile, t_two_sided
+from snellen.stats.distributions import beta_quantile, t_quantile
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -75,7 +66,7 @@ FEW_CLUSTERS: Final = 20
 # With fewer clusters than this, and fewer than a quarter of all, that fall short (or stand out), a
 # rate is so near 1 (or 0) that the limit on its far side can hardly miss the truth; the limit on
 # the near side then gets the whole chance of an error.
-_FEW_OFF: Final = 10
+FEW_OFF: Final = 10
 # Under so many clusters the bootstrap knows too little of a metric that is no rate.
 _FEW_FOR_BOOTSTRAP: Final = 8
 _BLOCK_ELEMENTS: Final = 500_000  # 4 MB while a block is drawn
@@ -145,12 +136,13 @@ def intervals(
     Raises:
         UsageError: the tally is no table of finite numbers.
     """
-    rows = _checked(counts)
-    jackknife = _jackknife(rows, statistic, sizes)
-    is_rate = _rate_mask(rates, jackknife.estimate)
+    rows = checked_rows(counts)
+    jackknife = jackknife_of(rows, statistic, sizes)
+    is_rate = np.broadcast_to(
+        np.asarray(False if rates is None else rates, dtype=np.bool_), jackknife.estimate.shape
+    )
     values, errors = _bootstrap(rows, statistic, resampling)
-    scaled = _studentised(values, errors, jackknife)
-    low, high = _studentised_interval(scaled, jackknife, resampling.level)
+    low, high = _studentised_interval(values, errors, jackknife, resampling.level)
     low, high = (
         np.where(is_rate, np.maximum(low, 0.0), low),
         np.where(is_rate, np.minimum(high, 1.0), high),
@@ -167,7 +159,8 @@ def intervals(
     def limits(k: int) -> Limits:
         estimate, ends = float(jackknife.estimate[k]), (low[k], high[k])
         if n[k] < 2:
-            ends = _lone_interval(estimate, resampling.level)
+            tail = (1.0 - resampling.level) / 2.0
+            ends = 0.0 if estimate < 1.0 else tail, 1.0 if estimate > 0.0 else 1.0 - tail
         elif coarse[k]:
             ends = _coarse_interval(jackknife, k, resampling.level, is_even=True)
         return Limits(ends[0], estimate, ends[1])
@@ -208,146 +201,9 @@ def resample(
 
     Tallies of equally many clusters are resampled alike, so that differences pair up.
     """
-    rows = _checked(counts)
+    rows = checked_rows(counts)
     blocks = _weights(rows.shape[0], resampling)
     return np.concatenate([statistic(block.astype(np.float64) @ rows) for block in blocks])
-
-
-@dataclass(frozen=True, slots=True)
-class PairedDifference:
-    """How much higher run b is than run a, by metric, arrays of shape (n_metrics,); NaN: unknown.
-
-    `p_value` is two-sided; the interval excludes 0 where it is below 1 - level. `n_clusters` are
-    the clusters that have a value of their own in both runs, `n_differ` those of them whose values
-    differ. `influence` is what each cluster adds, (n_clusters, n_metrics), for tests of many
-    differences together (`stats.multiple`).
-    """
-
-    difference: Floats
-    low: Floats
-    high: Floats
-    standard_error: Floats
-    p_value: Floats
-    n_clusters: NDArray[np.int64]
-    n_differ: NDArray[np.int64]
-    influence: Floats
-
-
-def compare_paired(
-    counts_a: ArrayLike,
-    counts_b: ArrayLike,
-    statistic: Statistic,
-    *,
-    level: float = 0.95,
-    reach: ArrayLike | None = None,
-) -> PairedDifference:
-    """Differences b - a of two runs on the same clusters in the same order.
-
-    Runs that agree on every cluster differ by 0 with p = 1; the interval is then what a difference
-    that no cluster showed can be. Where all clusters differ alike there is no spread to judge by:
-    the p value is that of the sign test, and there is no interval. `reach` is the largest
-    difference that each metric can have, 1 for a rate; None: 1 for all, infinite: without end.
-
-    >>> a = np.array([[10, 7], [20, 15], [15, 9], [12, 10]])
-    >>> found = compare_paired(a, a, lambda sums: sums[..., 1:] / sums[..., :1])
-    >>> found.difference, found.p_value, found.high.round(3)
-    (array([0.]), array([1.]), array([0.602]))
-
-    Raises:
-        UsageError: the tallies differ in shape or are no tables of finite numbers.
-    """
-    tables = [counts_a, counts_b]
-    return compare_pairs(tables, statistic, [(0, 1)], level=level, reach=reach)[0]
-
-
-def compare_pairs(
-    counts: Sequence[ArrayLike],
-    statistic: Statistic,
-    pairs: Sequence[tuple[int, int]],
-    *,
-    level: float = 0.95,
-    reach: ArrayLike | None = None,
-) -> tuple[PairedDifference, ...]:
-    """The paired difference of each pair of runs, by number, the second minus the first.
-
-    What `compare_paired` gives for each of them; the jackknife of a run is made once.
-
-    Raises:
-        UsageError: the tallies differ in shape or are no tables of finite numbers.
-    """
-    tables = [_checked(table) for table in counts]
-    for table in tables[1:]:
-        if table.shape != tables[0].shape:
-            raise UsageError(
-                f"tallies of shapes {tables[0].shape} and {table.shape} cannot be paired",
-                hint="give both runs the same images in the same order",
-            )
-    used = {number for pair in pairs for number in pair}
-    found = {number: _jackknife(tables[number], statistic) for number in used}
-    return tuple(_paired_difference(found[a], found[b], level, reach) for a, b in pairs)
-
-
-def _paired_difference(
-    a: _Jackknife, b: _Jackknife, level: float, reach: ArrayLike | None
-) -> PairedDifference:
-    known, n = a.known & b.known, a.influence.shape[0]
-    influence = b.influence - a.influence
-    error = np.sqrt((influence**2).sum(axis=0) / (n * max(n - 1, 1)))
-    scale = np.maximum(np.abs(a.estimate), np.abs(b.estimate))
-    error = np.where(error <= 1e-12 * scale, 0.0, error)
-    difference = b.estimate - a.estimate
-    # What is left of equal numbers after rounding is no difference.
-    difference = np.where(np.abs(difference) <= 1e-12 * scale, 0.0, difference)
-    differs = known & ~np.isclose(a.own, b.own, rtol=1e-9, atol=1e-12)
-    most = np.broadcast_to(np.asarray(1.0 if reach is None else reach, float), difference.shape)
-    tests = np.full((4, difference.size), np.nan)
-    for k in range(difference.size):
-        moved = influence[differs[:, k], k] + difference[k]
-        case = _Pair(float(difference[k]), float(error[k]), int(known[:, k].sum()), moved)
-        tests[:, k] = _paired_test(case, level, float(most[k]))
-    p_value, low, high, error = tests
-    return PairedDifference(
-        difference, low, high, error, p_value, _count(known), _count(differs), influence
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A difference, its standard error, the clusters behind it, and how far those that differ do.
-
-    `moved` has one number for each cluster that differs between the runs: what the difference
-    would be if all clusters differed so.
-    """
-
-    difference: float
-    error: float
-    n: int
-    moved: Floats
-
-
-def _paired_test(pair: _Pair, level: float, most: float) -> tuple[float, float, float, float]:
-    """The two-sided p value, both limits, and the standard error that they rest on."""
-    difference, error, n = pair.difference, pair.error, pair.n
-    if math.isnan(difference) or math.isnan(error):
-        return math.nan, math.nan, math.nan, error
-    if error == 0.0 and difference != 0.0:
-        return min(1.0, 2.0 ** (1 - n)), math.nan, math.nan, error
-    if error == 0.0:
-        bound = most * (1.0 - ((1.0 - level) / 2.0) ** (1.0 / n)) if n else math.nan
-        bound = bound if math.isfinite(bound) else math.nan
-        return 1.0, -bound, bound, error
-    if n < 2:
-        return math.nan, math.nan, math.nan, error
-    middle = difference
-    if math.isfinite(most) and 0 < pair.moved.size < min(_FEW_OFF, n / 2):
-        # Two clusters more, as different as the most different one, one each way.
-        most_moved = float(np.abs(pair.moved).max())
-        total = n + 2.0
-        middle = difference * n / total
-        squares = float((pair.moved**2).sum()) + 2.0 * most_moved**2
-        error = max(error, math.sqrt(max(0.0, squares / total - middle**2) / total))
-    half = t_quantile(level, n - 1.0) * error
-    return t_two_sided(middle / error, n - 1.0), middle - half, middle + half, error
 
 
 def holm(p_values: ArrayLike) -> Floats:
@@ -385,7 +241,7 @@ def rank_probabilities(
     >>> rank_probabilities([worse, tally], lambda sums: sums[..., 1:] / sums[..., :1]).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    tables = [_checked(run) for run in runs]
+    tables = [checked_rows(run) for run in runs]
     if len({table.shape for table in tables}) != 1:
         raise UsageError("runs of different shapes cannot be ranked", hint="use the same images")
     drawn = [resample(table, statistic, resampling=resampling) for table in tables]
@@ -399,7 +255,7 @@ def rank_probabilities(
 
 
 @dataclass(frozen=True, slots=True)
-class _Jackknife:
+class Jackknife:
     """What leaving out one cluster at a time tells.
 
     `influence` has the shape (n_clusters, n_metrics) and sums to 0; its mean square over n is the
@@ -419,10 +275,16 @@ class _Jackknife:
 
     @property
     def n_clusters(self) -> NDArray[np.int64]:
-        return _count(self.known)
+        """How many clusters know each metric."""
+        return count_known(self.known)
 
 
-def _checked(counts: ArrayLike) -> Floats:
+def checked_rows(counts: ArrayLike) -> Floats:
+    """A tally as a table of finite numbers.
+
+    Raises:
+        UsageError: the tally is none.
+    """
     rows = np.asarray(counts, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] == 0 or not np.isfinite(rows).all():
         raise UsageError(
@@ -432,7 +294,8 @@ def _checked(counts: ArrayLike) -> Floats:
     return rows
 
 
-def _jackknife(rows: Floats, statistic: Statistic, sizes: ArrayLike | None = None) -> _Jackknife:
+def jackknife_of(rows: Floats, statistic: Statistic, sizes: ArrayLike | None = None) -> Jackknife:
+    """What leaving out one cluster at a time tells of each metric; `sizes` as in `intervals`."""
     n, total = rows.shape[0], rows.sum(axis=0)
     estimate = np.asarray(statistic(total), dtype=np.float64)
     own = np.asarray(statistic(rows), dtype=np.float64)
@@ -445,23 +308,17 @@ def _jackknife(rows: Floats, statistic: Statistic, sizes: ArrayLike | None = Non
         unknown = np.full_like(estimate, np.nan)
         flat = np.zeros(estimate.shape, dtype=np.bool_)
         influence = unknown[np.newaxis]
-        return _Jackknife(estimate, influence, unknown, flat, own, known, trials, effective)
+        return Jackknife(estimate, influence, unknown, flat, own, known, trials, effective)
     left = statistic(total - rows)
     influence = (n - 1) * (left.mean(axis=0) - left)
     error = np.sqrt((influence**2).sum(axis=0) / (n * (n - 1)))
     spread = error > 1e-12 * np.maximum(np.abs(estimate), 1e-300)
-    return _Jackknife(estimate, influence, error, spread, own, known, trials, effective)
+    return Jackknife(estimate, influence, error, spread, own, known, trials, effective)
 
 
-def _count(known: NDArray[np.bool_]) -> NDArray[np.int64]:
+def count_known(known: NDArray[np.bool_]) -> NDArray[np.int64]:
     """How many clusters know each metric, shape (n_metrics,)."""
     return np.asarray(known.sum(axis=0), dtype=np.int64)
-
-
-def _rate_mask(rates: ArrayLike | None, estimate: Floats) -> NDArray[np.bool_]:
-    if rates is None:
-        return np.zeros(estimate.shape, dtype=np.bool_)
-    return np.broadcast_to(np.asarray(rates, dtype=np.bool_), estimate.shape)
 
 
 def _weights(n_clusters: int, resampling: Resampling) -> Iterator[NDArray[np.uint8]]:
@@ -494,8 +351,14 @@ def _draw(n_clusters: int, resamples: int, seed: int) -> Iterator[NDArray[np.uin
         yield block
 
 
-def _features(rows: Floats, moves: Floats) -> Floats:
-    """The columns, then the products of all pairs of moves, in the order of `np.triu_indices`."""
+def _bootstrap(rows: Floats, statistic: Statistic, resampling: Resampling) -> tuple[Floats, Floats]:
+    """The metrics of every resample and their standard errors, both (resamples, n_metrics)."""
+    n, total = rows.shape[0], rows.sum(axis=0)
+    centred = rows - rows.mean(axis=0)
+    moving = np.flatnonzero(np.ptp(rows, axis=0) > 0.0)
+    first, second = np.triu_indices(moving.size)
+    moves = centred[:, moving]
+    # The columns, then the products of all pairs of moves, in the order of `np.triu_indices`.
     n_columns, n_moves = rows.shape[1], moves.shape[1]
     features = np.empty((rows.shape[0], n_columns + n_moves * (n_moves + 1) // 2))
     features[:, :n_columns] = rows
@@ -505,17 +368,6 @@ def _features(rows: Floats, moves: Floats) -> Floats:
         pairs = features[:, at : at + n_moves - k]
         np.multiply(moves[:, k:], moves[:, k : k + 1], out=pairs)
         at += n_moves - k
-    return features
-
-
-def _bootstrap(rows: Floats, statistic: Statistic, resampling: Resampling) -> tuple[Floats, Floats]:
-    """The metrics of every resample and their standard errors, both (resamples, n_metrics)."""
-    n, total = rows.shape[0], rows.sum(axis=0)
-    centred = rows - rows.mean(axis=0)
-    moving = np.flatnonzero(np.ptp(rows, axis=0) > 0.0)
-    first, second = np.triu_indices(moving.size)
-    moves = centred[:, moving]
-    features = _features(rows, moves)
     found = []
     for weights in _weights(n, resampling):
         sums = weights.astype(np.float64) @ features
@@ -551,37 +403,30 @@ def _gradient(
     return np.stack(slopes, axis=1)
 
 
-def _studentised(values: Floats, errors: Floats, jackknife: _Jackknife) -> Floats:
-    """How many of its own standard errors each resample lies off the estimate; NaN if unknown."""
+def _studentised_interval(
+    values: Floats, errors: Floats, jackknife: Jackknife, level: float
+) -> tuple[Floats, Floats]:
     guard = 1.0 / np.maximum(jackknife.n_effective, 1.0)
     own = (errors**2 + guard * jackknife.error**2) / (1.0 + guard)
+    # How many of its own standard errors each resample lies off the estimate; NaN if unknown.
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled: Floats = (values - jackknife.estimate) / np.sqrt(own)
     scaled[~np.isfinite(scaled)] = np.nan
-    return scaled
-
-
-def _studentised_interval(
-    scaled: Floats, jackknife: _Jackknife, level: float
-) -> tuple[Floats, Floats]:
     tail = (1.0 - level) / 2.0
-    below, above = _quantiles(scaled, (tail, 1.0 - tail))
+    # Quantiles of each column without its NaNs, shape (2, n_columns); NaN for an empty column.
+    shares = (tail, 1.0 - tail)
+    found = np.full((2, scaled.shape[1]), np.nan)
+    for column in range(scaled.shape[1]):
+        kept = scaled[:, column]
+        kept = kept[~np.isnan(kept)]
+        if kept.size:
+            found[:, column] = np.quantile(kept, shares)
+    below, above = found
     low = jackknife.estimate - above * jackknife.error
     return low, jackknife.estimate - below * jackknife.error
 
 
-def _quantiles(values: Floats, shares: tuple[float, float]) -> Floats:
-    """Quantiles of each column without its NaNs, shape (2, n_columns); NaN for an empty column."""
-    found = np.full((2, values.shape[1]), np.nan)
-    for column in range(values.shape[1]):
-        kept = values[:, column]
-        kept = kept[~np.isnan(kept)]
-        if kept.size:
-            found[:, column] = np.quantile(kept, shares)
-    return found
-
-
-def _coarse(jackknife: _Jackknife, errors: Floats) -> NDArray[np.bool_]:
+def _coarse(jackknife: Jackknife, errors: Floats) -> NDArray[np.bool_]:
     """Metrics too discrete for the bootstrap: most clusters agree, or resamples have no spread."""
     flat = (errors < 1e-6 * jackknife.error).mean(axis=0) > 1e-3
     agree = np.array(
@@ -590,7 +435,7 @@ def _coarse(jackknife: _Jackknife, errors: Floats) -> NDArray[np.bool_]:
     return np.asarray(flat | agree | ~jackknife.spread, dtype=np.bool_)
 
 
-def _mode_share(jackknife: _Jackknife, metric: int) -> float:
+def _mode_share(jackknife: Jackknife, metric: int) -> float:
     """The share of clusters that have the most common influence on a metric."""
     known = jackknife.influence[jackknife.known[:, metric], metric]
     if known.size == 0 or not np.isfinite(known).all():
@@ -600,15 +445,15 @@ def _mode_share(jackknife: _Jackknife, metric: int) -> float:
     return float(sizes.max() / known.size)
 
 
-def _few_off(jackknife: _Jackknife, metric: int) -> bool:
+def _few_off(jackknife: Jackknife, metric: int) -> bool:
     """Whether few clusters pull a metric to one side, against all others: a rate near 0 or 1."""
     known = jackknife.influence[jackknife.known[:, metric], metric]
     off = min((known < 0).sum(), (known > 0).sum())
-    return bool(off < min(_FEW_OFF, known.size / 4))
+    return bool(off < min(FEW_OFF, known.size / 4))
 
 
 def _coarse_interval(
-    jackknife: _Jackknife, metric: int, level: float, *, is_even: bool = False
+    jackknife: Jackknife, metric: int, level: float, *, is_even: bool = False
 ) -> tuple[float, float]:
     """A t interval on the logit scale; limits of counts where all clusters agree.
 
@@ -664,12 +509,6 @@ def _agreed_interval(rate: float, n: float, trials: float, level: float) -> tupl
     hits = rate * trials
     low = beta_quantile(tail, hits, trials - hits + 1.0)
     return low, beta_quantile(1.0 - tail, hits + 1.0, trials - hits)
-
-
-def _lone_interval(rate: float, level: float) -> tuple[float, float]:
-    """The limits of a rate that one cluster alone knows: nearly all is possible."""
-    tail = (1.0 - level) / 2.0
-    return 0.0 if rate < 1.0 else tail, 1.0 if rate > 0.0 else 1.0 - tail
 
 
 def _one_off_limit(n: float, trials: float, level: float) -> float:

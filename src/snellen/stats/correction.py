@@ -191,7 +191,9 @@ def invert_confusion(
     # A truth that the check never met leaves a row of zeros, which no inverse survives.
     chances = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     seen = resample(tally, _shares, resampling=resampling)
-    drawn = _drawn_confusions(counts, seen.shape[0], resampling.seed)
+    n = seen.shape[0]
+    rng = np.random.default_rng(resampling.seed)
+    drawn = np.stack([rng.dirichlet(row + 0.5, size=n) for row in counts], axis=1)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     estimate = _rates(_solved(raw[np.newaxis], chances[np.newaxis]))[0]
     if np.quantile(np.linalg.det(drawn), tails[0]) <= 0.0:
@@ -214,12 +216,6 @@ def _shares(sums: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         shares: Floats = sums / sums.sum(axis=-1, keepdims=True)
     return shares
-
-
-def _drawn_confusions(counts: Floats, n: int, seed: int) -> Floats:
-    """Judges that the counts allow, shape (n, 3, 3): Dirichlet rows with Jeffreys' prior."""
-    rng = np.random.default_rng(seed)
-    return np.stack([rng.dirichlet(row + 0.5, size=n) for row in counts], axis=1)
 
 
 def _solved(seen: Floats, chances: Floats) -> Floats:
@@ -308,7 +304,11 @@ def rates_differ(check: Trials, audit: Trials) -> float:
     Raises:
         UsageError: hits or tries are not whole numbers, or there are more hits than tries.
     """
-    a, n, b, m = (_whole(value) for value in (check.hits, check.n, audit.hits, audit.n))
+    counts = (check.hits, check.n, audit.hits, audit.n)
+    for value in counts:
+        if value < 0 or value != int(value):
+            raise UsageError(f"{value} is no count", hint="give whole numbers of verdicts")
+    a, n, b, m = map(int, counts)
     if a > n or b > m:
         raise UsageError("there are more hits than tries", hint="give hits first, then tries")
     hits = a + b
@@ -322,12 +322,6 @@ def rates_differ(check: Trials, audit: Trials) -> float:
 
 def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
-def _whole(value: float) -> int:
-    if value < 0 or value != int(value):
-        raise UsageError(f"{value} is no count", hint="give whole numbers of verdicts")
-    return int(value)
 
 
 def _corrected(raw: float, estimate: float, ends: tuple[float, float]) -> Corrected:

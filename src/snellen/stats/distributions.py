@@ -26,7 +26,19 @@ def beta_cdf(x: float, a: float, b: float) -> float:
         return 1.0 - beta_cdf(1.0 - x, b, a)
     front = a * math.log(x) + b * math.log1p(-x)
     front += math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    return math.exp(front) * _beta_fraction(x, a, b) / a
+    c, d = 1.0, 1.0 / _apart(1.0 - (a + b) * x / (a + 1.0))
+    fraction = d
+    for m in range(1, 10_000):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d = 1.0 / _apart(1.0 + term * d)
+            c = _apart(1.0 + term / c)
+            step = c * d
+            fraction *= step
+        if abs(step - 1.0) < 1e-15:
+            break
+    return math.exp(front) * fraction / a
 
 
 def beta_quantile(p: float, a: float, b: float) -> float:
@@ -67,23 +79,6 @@ def normal_quantile(p: float) -> float:
     1.96
     """
     return NormalDist().inv_cdf(p)
-
-
-def _beta_fraction(x: float, a: float, b: float) -> float:
-    """The continued fraction of the incomplete beta function."""
-    c, d = 1.0, 1.0 / _apart(1.0 - (a + b) * x / (a + 1.0))
-    value = d
-    for m in range(1, 10_000):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for term in (even, odd):
-            d = 1.0 / _apart(1.0 + term * d)
-            c = _apart(1.0 + term / c)
-            step = c * d
-            value *= step
-        if abs(step - 1.0) < 1e-15:
-            break
-    return value
 
 
 def _apart(value: float) -> float:

@@ -63,7 +63,9 @@ def adjust_together(
     df = max(1, moves.shape[0] - 1)
     sizes = np.abs(_joint_t(moves[:, tested], df, draws, seed))
     order = np.argsort(given[tested], kind="stable")
-    reached = np.array([_t_of(p, df) for p in given[tested]])
+    inside = np.clip(given[tested], 1e-300, 1.0)
+    reached = np.array([0.0 if p == 1.0 else t_quantile(1.0 - p, float(df)) for p in inside])
+    reached[given[tested] <= 0.0] = math.inf
     # Step down: each test is held against the largest of those that are no more certain.
     largest = np.maximum.accumulate(sizes[:, order[::-1]], axis=1)[:, ::-1]
     shares = (largest >= reached[order] * (1.0 - 1e-12)).mean(axis=0)
@@ -85,10 +87,3 @@ def _joint_t(moves: Floats, df: int, draws: int, seed: int) -> Floats:
     normal[:, alone] = rng.standard_normal((draws, int(alone.sum())))
     spread: Floats = np.sqrt(rng.chisquare(df, size=(draws, 1)) / df)
     return np.asarray(normal / spread, dtype=np.float64)
-
-
-def _t_of(p_value: float, df: int) -> float:
-    """The t value whose two-sided p value this is."""
-    if p_value <= 0.0:
-        return math.inf
-    return 0.0 if p_value >= 1.0 else t_quantile(1.0 - p_value, float(df))

@@ -23,9 +23,9 @@ from snellen.stats.bootstrap import (
     DEFAULT_RESAMPLING,
     Intervals,
     Resampling,
-    compare_paired,
     intervals,
 )
+from snellen.stats.paired import compare_paired
 
 Floats = NDArray[np.float64]
 
@@ -185,7 +185,7 @@ def simulate_rivals(
     spread = max(captioner.spread for captioner in captioners)
     mention = _shared_betas(rng, [c.mention for c in captioners], (spread, shared), n_images)
     right = _shared_betas(rng, [c.right for c in captioners], (spread, shared), n_images)
-    probes = _question_counts(rng, n_images)
+    probes = np.rint(20.0 + 120.0 * rng.beta(1.5, 2.0, size=n_images)).astype(np.int64)
     runs = []
     for captioner, says, holds in zip(captioners, mention, right, strict=True):
         said = np.stack([says * holds, says * (1.0 - holds), 1.0 - says], axis=-1)
@@ -340,7 +340,7 @@ def simulate_direct(
     """
     rng = np.random.default_rng(seed)
     probes = rng.choice([1, 2, 3, 4], size=n_clusters, p=[0.7, 0.15, 0.1, 0.05])
-    correct = rng.binomial(probes, _betas(rng, accuracy, spread, n_clusters))
+    correct = rng.binomial(probes, _shared_betas(rng, [accuracy], (spread, 0.0), n_clusters)[0])
     return np.stack([probes, correct], axis=-1).astype(np.float64)
 
 
@@ -474,12 +474,6 @@ _MUST_RIGHT: Final = np.array([2, 3, 4, 5, 6, 7])
 _MUST_RIGHT_SHARES: Final = np.array([0.03, 0.32, 0.40, 0.21, 0.03, 0.01])
 
 
-def _betas(rng: np.random.Generator, mean: float, spread: float, n: int) -> Floats:
-    """`n` rates whose mean is `mean`; facts that share a rate correlate by `spread`."""
-    rates: Floats = _shared_betas(rng, [mean], (spread, 0.0), n)[0]
-    return rates
-
-
 def _shared_betas(
     rng: np.random.Generator, means: Sequence[float], kinship: tuple[float, float], n: int
 ) -> Floats:
@@ -501,11 +495,6 @@ def _shared_gammas(rng: np.random.Generator, shapes: Floats, shared: float, n: i
     common = shared * float(shapes.min())
     base = rng.gamma(common, size=n) if common > 0.0 else np.zeros(n)
     return np.stack([base + rng.gamma(shape - common, size=n) for shape in shapes])
-
-
-def _question_counts(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-    """20 to 140 questions an image, most images with few."""
-    return np.rint(20.0 + 120.0 * rng.beta(1.5, 2.0, size=n)).astype(np.int64)
 
 
 def _token_counts(rng: np.random.Generator, captioner: Captioner, mention: Floats) -> Floats:

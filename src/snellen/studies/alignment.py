@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from snellen.comparisons.comparable import NamedSpec, unlike
 from snellen.errors import DataError, UsageError
@@ -81,19 +80,14 @@ def correlate(x: Sequence[float], y: Sequence[float], kind: Kind = "pearson") ->
     """
     measure = {"pearson": pearson, "spearman": spearman, "kendall": kendall_tau_b}[kind]
     value, n = measure(x, y)
-    return Correlation(value, _interval(value, n, kind), permutation_p(x, y, kind=kind))
-
-
-def _interval(value: float, n: int, kind: Kind) -> tuple[float, float] | None:
-    if math.isnan(value) or abs(value) >= 1.0:
-        return None
-    if kind == "pearson":
-        return fisher_interval(value, n)
-    if n < (4 if kind == "spearman" else 5):
-        return None
-    variance = (1.0 + value**2 / 2.0) / (n - 3) if kind == "spearman" else 0.437 / (n - 4)
-    half = normal_quantile(0.975) * math.sqrt(variance)
-    return math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
+    interval = None
+    if abs(value) < 1.0 and kind == "pearson":
+        interval = fisher_interval(value, n)
+    elif abs(value) < 1.0 and n >= (4 if kind == "spearman" else 5):
+        variance = (1.0 + value**2 / 2.0) / (n - 3) if kind == "spearman" else 0.437 / (n - 4)
+        half = normal_quantile(0.975) * math.sqrt(variance)
+        interval = math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
+    return Correlation(value, interval, permutation_p(x, y, kind=kind))
 
 
 def align_scores(metric: str, scores: Scores, ratings: Scores) -> AlignedMetric:
@@ -134,17 +128,26 @@ def align_runs(
     """
     check_runs(runs)
     matched = match_names([run.name for run in runs], external)
-    names = list(summary_of(runs[0]).metrics)
+    summaries = {run.name: summary_of(run).metrics for run in runs}
     scores: dict[str, Scores] = {
-        name: {run.name: _value(run, name) for run in runs} for name in names
+        name: {
+            run: math.nan if name not in own or (value := own[name].value) is None else value
+            for run, own in summaries.items()
+        }
+        for name in summaries[runs[0].name]
     }
     scores |= more or {}
-    chosen = _choose(scores, metrics)
+    for name in metrics:
+        if name not in scores:
+            raise UsageError(f"no metric {name}", hint=f"there are: {', '.join(scores)}")
+    chosen = list(metrics or scores)
     headline = runs[0].protocol.headline
     if len(matched) < FEWEST:
+        unmatched = "; ".join(_unmatched(runs, external, matched))
+        hint = f"names must be equal but for case: {unmatched}" if unmatched else "give more runs"
         raise UsageError(
             f"{len(matched)} of the runs' models have a rating, {FEWEST} are needed",
-            hint=_names_hint(runs, external, matched),
+            hint=hint,
         )
     align_scores(headline, scores[headline], matched)
     rows = []
@@ -159,18 +162,6 @@ def align_runs(
         tuple(rows),
         tuple(_notes(runs, external, matched)),
     )
-
-
-def _value(run: Run, name: str) -> float:
-    found = summary_of(run).metrics.get(name)
-    return math.nan if found is None or found.value is None else found.value
-
-
-def _choose(scores: Mapping[str, Scores], metrics: Sequence[str]) -> list[str]:
-    for name in metrics:
-        if name not in scores:
-            raise UsageError(f"no metric {name}", hint=f"there are: {', '.join(scores)}")
-    return list(metrics or scores)
 
 
 def check_runs(runs: Sequence[Run]) -> None:
@@ -207,11 +198,6 @@ def match_names(models: Iterable[str], external: Scores) -> dict[str, float]:
     """The ratings by the runs' model names, which are compared without case."""
     folded = {name.casefold().strip(): value for name, value in external.items()}
     return {m: folded[m.casefold()] for m in models if m.casefold() in folded}
-
-
-def _names_hint(runs: Sequence[Run], external: Scores, matched: Scores) -> str:
-    unmatched = "; ".join(_unmatched(runs, external, matched))
-    return f"names must be equal but for case: {unmatched}" if unmatched else "give more runs"
 
 
 def _unmatched(runs: Sequence[Run], external: Scores, matched: Scores) -> Iterable[str]:
@@ -253,21 +239,17 @@ def read_ratings(path: str | Path) -> dict[str, float]:
                 f"model {name!r} stands twice", file=file, row=number, hint="give each model once"
             )
         seen.add(name.casefold().strip())
-        ratings[name] = _number(value, file, row=number)
+        try:
+            rating = math.nan if isinstance(value, bool) else float(str(value))
+        except ValueError:
+            rating = math.nan
+        if not math.isfinite(rating):
+            raise DataError(f"the rating {value!r} is no number", file=file, row=number, hint=_HINT)
+        ratings[name] = rating
     return ratings
 
 
-def _number(value: Any, file: Path, *, row: int) -> float:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise DataError(f"the rating {value!r} is no number", file=file, row=row, hint=_HINT)
-    return number
-
-
-def _json_rows(text: str, file: Path) -> list[tuple[str, Any]]:
+def _json_rows(text: str, file: Path) -> list[tuple[str, object]]:
     try:
         # Pairs, since of two equal keys a dictionary would keep the last without a word.
         found = json.loads(text, object_pairs_hook=list)
@@ -275,11 +257,14 @@ def _json_rows(text: str, file: Path) -> list[tuple[str, Any]]:
         raise DataError(f"is no JSON: {error}", file=file, hint=_HINT) from error
     if text.lstrip().startswith("{"):
         return list(found)
-    rows: list[tuple[str, Any]] = []
+    rows: list[tuple[str, object]] = []
     for number, row in enumerate(found, 1):
         is_object = isinstance(row, list) and all(isinstance(pair, tuple) for pair in row)
-        fields = dict(row) if is_object else {}
-        name, rating = (_first(fields, names) for names in (MODEL_NAMES, RATING_NAMES))
+        fields = {str(k).casefold(): v for k, v in row} if is_object else {}
+        name, rating = (
+            next((fields[name] for name in names if name in fields), None)
+            for names in (MODEL_NAMES, RATING_NAMES)
+        )
         if name is None or rating is None:
             raise DataError("lacks a model or a rating", file=file, row=number, hint=_HINT)
         rows.append((str(name), rating))
@@ -289,12 +274,7 @@ def _json_rows(text: str, file: Path) -> list[tuple[str, Any]]:
 _HINT = "rows look like {model, rating}, a table like `model,rating`"
 
 
-def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    lower = {str(k).casefold(): v for k, v in fields.items()}
-    return next((lower[name] for name in names if name in lower), None)
-
-
-def _csv_rows(text: str, file: Path) -> list[tuple[str, Any]]:
+def _csv_rows(text: str, file: Path) -> list[tuple[str, object]]:
     first = text.lstrip().split("\n", 1)[0]
     mark = max(",;\t", key=first.count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark)

@@ -15,7 +15,7 @@ import numpy as np
 from snellen.errors import ComparisonError
 from snellen.metrics import Array, Tally
 from snellen.runs.folder import Run
-from snellen.stats import bootstrap as stats
+from snellen.stats.paired import compare_paired
 
 Question = tuple[str, str]
 METRICS = ("overall_acc", "effective_acc", "coverage")
@@ -65,7 +65,13 @@ def find_controlled(runs: Sequence[Run]) -> list[Controlled]:
     for real in runs:
         if control_of(real) or "controls" not in real.protocol.tables:
             continue
-        near = [run for run in runs if _is_near(run, real)]
+        near = [
+            run
+            for run in runs
+            if run.spec.benchmark == real.spec.benchmark
+            and run.spec.items == real.spec.items
+            and run.spec.judge.name == real.spec.judge.name
+        ]
         blind = tuple(run for run in near if control_of(run) == "blind")
         swapped = tuple(
             run for run in near if control_of(run) == "swapped" and run.name == real.name
@@ -73,11 +79,6 @@ def find_controlled(runs: Sequence[Run]) -> list[Controlled]:
         if blind or swapped:
             found.append(Controlled(real, blind, swapped))
     return found
-
-
-def _is_near(run: Run, real: Run) -> bool:
-    same = run.spec.benchmark == real.spec.benchmark and run.spec.items == real.spec.items
-    return same and run.spec.judge.name == real.spec.judge.name
 
 
 def leaks(case: Controlled) -> dict[Question, Leak]:
@@ -180,7 +181,7 @@ def difference(low: Tally, high: Tally) -> Difference:
             "a control run is about other pictures than the run that it belongs to",
             hint="use the same --limit and --subset for both",
         )
-    found = stats.compare_paired(low.counts, high.counts, high.statistic(("overall_acc",)))
+    found = compare_paired(low.counts, high.counts, high.statistic(("overall_acc",)))
     ends = (float(found.low[0]), float(found.high[0]))
     return Difference(float(found.difference[0]), None if math.isnan(ends[0]) else ends)
 

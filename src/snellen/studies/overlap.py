@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class _Stems:
 class _Split:
     """rouge-score's own way into stems."""
 
-    def __init__(self, tokenize: Callable[[str, Any], list[str]]) -> None:
+    def __init__(self, tokenize: Callable[[str, object], list[str]]) -> None:
         self._tokenize, self._stems = tokenize, _Stems()
 
     def tokenize(self, text: str) -> list[str]:
@@ -112,7 +112,7 @@ class _NoSynonyms:
     """Stands where nltk would look for synonyms."""
 
     @staticmethod
-    def synsets(word: str) -> list[Any]:
+    def synsets(word: str) -> list[object]:
         """No word has any."""
         return []
 
@@ -187,7 +187,10 @@ def embedding_similarity(pairs: Pairs) -> float:
     from snellen.settings import encoder_path
 
     encoder = _encoder(encoder_path(), os.getpid())
-    sides = [[_sentences(text) for text in pair] for pair in pairs]
+    sides = [
+        [[s for s in (part.strip() for part in _SENTENCE_END.split(text)) if s] for text in pair]
+        for pair in pairs
+    ]
     vectors = encoder.embed({s for side in sides for sentences in side for s in sentences})
     cosines = []
     for reply, golden in sides:
@@ -205,10 +208,6 @@ def _encoder(path: Path | None, _process: int) -> Encoder:
     from snellen.embedded.encoder import Encoder
 
     return Encoder(path)
-
-
-def _sentences(text: str) -> list[str]:
-    return [s for s in (part.strip() for part in _SENTENCE_END.split(text)) if s]
 
 
 def _mean(values: Sequence[float]) -> float:

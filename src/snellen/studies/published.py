@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -14,6 +14,7 @@ from snellen.errors import UsageError
 from snellen.protocols import metric_named
 
 FILE = "published_scores.json"
+Scores = Mapping[str, Any]
 # What the papers' columns are called here, where they are called otherwise.
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "capprobe": {},
@@ -53,9 +54,9 @@ class Published:
 
 
 @cache
-def _scores() -> Mapping[str, Any]:
+def _scores() -> Scores:
     data = (resources.files("snellen") / "data" / FILE).read_bytes()
-    scores: Mapping[str, Any] = msgspec.json.decode(data)
+    scores: Scores = msgspec.json.decode(data)
     return scores
 
 
@@ -74,23 +75,17 @@ def published_models(benchmark: str) -> tuple[Published, ...]:
             f"no published scores of {benchmark} are known here",
             hint=f"there are some of {', '.join(COLUMNS)}",
         )
-    return tuple(
-        Published(row["model"], JUDGES[benchmark], _metrics(row, benchmark))
-        for row in _scores()[benchmark]["models"]
-    )
-
-
-def _metrics(row: Mapping[str, Any], benchmark: str) -> dict[str, float]:
-    renamed = {COLUMNS[benchmark].get(name, name): value for name, value in row.items()}
-    wanted = (name for name in METRICS[benchmark] if isinstance(renamed.get(name), int | float))
-    return {
-        name: renamed[name] / 100 if _is_rate(name) else float(renamed[name]) for name in wanted
-    }
-
-
-def _is_rate(name: str) -> bool:
-    metric = metric_named(name)
-    return metric is not None and metric.scale == 100
+    rates = {n for n in METRICS[benchmark] if (metric := metric_named(n)) and metric.scale == 100}
+    found = []
+    for row in _scores()[benchmark]["models"]:
+        renamed = {names.get(name, name): value for name, value in row.items()}
+        metrics = {
+            name: renamed[name] / 100 if name in rates else float(renamed[name])
+            for name in METRICS[benchmark]
+            if isinstance(renamed.get(name), int | float)
+        }
+        found.append(Published(row["model"], JUDGES[benchmark], metrics))
+    return tuple(found)
 
 
 def source_of(benchmark: str) -> str:
@@ -130,7 +125,7 @@ def published_checks(benchmark: str) -> tuple[Check, ...]:
     return tuple(CHECKS[benchmark](_scores()[benchmark]))
 
 
-def _caption_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
+def _caption_checks(scores: Scores) -> Iterator[Check]:
     """Two identities of the formulas; a product of two rounded rates is off by up to 0.02."""
     for row in scores["models"]:
         product = row["effective_acc"] * row["coverage"] / 100
@@ -142,18 +137,13 @@ def _caption_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
         yield Check("uncertain = 100 - coverage", row["model"], row["uncertain_ratio"], rest, 0.01)
 
 
-def _capability_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
-    """The overall accuracy from the capabilities; all are printed with one decimal."""
-    yield from _overall_checks(scores, "subset_sizes", allowed=0.1)
-
-
-def _gate_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
+def _gate_checks(scores: Scores) -> Iterator[Check]:
     """The overall score from the domains, and the reliability gap from both kinds of statements.
 
     The score does not follow from the printed columns: it is up to 0.1 points above their mean,
     where two decimals allow 0.01.
     """
-    yield from _overall_checks(scores, "images_per_domain", allowed=0.01)
+    yield from _overall_checks(scores, sizes="images_per_domain", allowed=0.01)
     n_must, n_easy = scores["n_must_right"], scores["n_easy_wrong"]
     for row in scores["models"]:
         printed = scores["reliability_gap_printed"].get(row["model"])
@@ -163,15 +153,16 @@ def _gate_checks(scores: Mapping[str, Any]) -> Iterator[Check]:
             yield Check("gap = gate pass - atomic", row["model"], printed, gap, 0.1)
 
 
-def _overall_checks(scores: Mapping[str, Any], sizes: str, *, allowed: float) -> Iterator[Check]:
+def _overall_checks(scores: Scores, *, sizes: str, allowed: float) -> Iterator[Check]:
     known = scores[sizes]
     for row in scores["models"]:
         mean = sum(row[label] * n for label, n in known.items()) / sum(known.values())
         yield Check("overall = mean of the columns", row["model"], row["overall"], mean, allowed)
 
 
-CHECKS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Check]]] = {
+CHECKS: Mapping[str, Callable[[Scores], Iterator[Check]]] = {
     "capprobe": _caption_checks,
-    "perception_bench": _capability_checks,
+    # All are printed with one decimal.
+    "perception_bench": partial(_overall_checks, sizes="subset_sizes", allowed=0.1),
     "perception_rubrics": _gate_checks,
 }

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from snellen.protocols.direct import Consistency, consistency
 from snellen.runs.folder import Run
-from snellen.runs.spec import Value
 from snellen.runs.summary import summary_of
 
 NO_IMAGE = "no-image"
@@ -38,23 +37,14 @@ def consistency_of(run: Run) -> Consistency | None:
 def find_unseen(runs: Sequence[Run]) -> list[Unseen]:
     """Each run that stands beside the same model's control without pictures, on the same items."""
     controls = [run for run in runs if run.spec.options.get("control") == NO_IMAGE]
-    return [
-        _unseen(run, control)
-        for run in runs
-        for control in controls
-        if not run.spec.options.get("control") and _same_question(run, control)
-    ]
-
-
-def _same_question(run: Run, control: Run) -> bool:
-    a, b = run.spec, control.spec
-    return run.name == control.name and a.items == b.items and a.repeats == b.repeats
-
-
-def _unseen(run: Run, control: Run) -> Unseen:
-    seen, unseen = (_accuracy(one).value or 0.0 for one in (run, control))
-    return Unseen(run, control, seen, unseen, unseen / seen if seen else None)
-
-
-def _accuracy(run: Run) -> Value:
-    return summary_of(run).metrics["accuracy"]
+    found = []
+    for run in runs:
+        for control in [] if run.spec.options.get("control") else controls:
+            a, b = run.spec, control.spec
+            if run.name == control.name and a.items == b.items and a.repeats == b.repeats:
+                seen, unseen = (
+                    summary_of(one).metrics["accuracy"].value or 0.0 for one in (run, control)
+                )
+                share = unseen / seen if seen else None
+                found.append(Unseen(run, control, seen, unseen, share))
+    return found

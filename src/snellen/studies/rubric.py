@@ -111,7 +111,11 @@ def rubric_coverage(
                 f"{run.folder} was made with --gate-first, which skipped statements",
                 hint="judge it again in full: snellen rejudge --no-gate-first",
             )
-    streams = _streams(runs[0])
+    # The statements of each image and kind, in an order that does not depend on the file's.
+    streams: dict[Stream, list[str]] = {}
+    for item in sorted(runs[0].items, key=lambda item: item.id):
+        for probe in item.probes:
+            streams.setdefault((item.id, probe.kind), []).append(probe.id)
     numbers = [_numbers(table, run, streams) for run, table in zip(runs, tables, strict=True)]
     full = np.array([_score(run, table) for run, table in zip(runs, tables, strict=True)])
     names = [run.name for run in named_apart(runs)]
@@ -122,20 +126,14 @@ def rubric_coverage(
             kept = _draw(streams, share, rng_for(seed, "coverage", str(share), str(draw)))
             for k, (run, table) in enumerate(zip(runs, tables, strict=True)):
                 drawn[draw, k] = _score(run, table.where(kept[numbers[k]]))
-        points.append(_coverage_point(share, drawn, full, names))
+        ranks = np.array([average_ranks(-row) for row in drawn])
+        spreads = [*(a.std(axis=0, ddof=1) for a in (drawn, ranks)), drawn.mean(axis=0) - full]
+        by_name = [dict(zip(names, map(float, values), strict=True)) for values in spreads]
+        points.append(CoveragePoint(share, draws, *by_name))
     return tuple(points)
 
 
 Stream = tuple[str, str]
-
-
-def _streams(run: Run) -> dict[Stream, list[str]]:
-    """The statements of each image and kind, in an order that does not depend on the file's."""
-    streams: dict[Stream, list[str]] = {}
-    for item in sorted(run.items, key=lambda item: item.id):
-        for probe in item.probes:
-            streams.setdefault((item.id, probe.kind), []).append(probe.id)
-    return streams
 
 
 def _numbers(
@@ -168,19 +166,6 @@ def _draw(
 def _score(run: Run, table: ProbeTable) -> float:
     tally = run.protocol.tally(table, run.replies)
     return float(tally.metric("score").value(tally.sums()))
-
-
-def _coverage_point(
-    share: float, drawn: NDArray[np.float64], full: NDArray[np.float64], names: Sequence[str]
-) -> CoveragePoint:
-    ranks = np.array([average_ranks(-row) for row in drawn])
-    score_sd, rank_sd = (a.std(axis=0, ddof=1) for a in (drawn, ranks))
-    bias = drawn.mean(axis=0) - full
-
-    def named(values: NDArray[np.float64]) -> dict[str, float]:
-        return {name: float(v) for name, v in zip(names, values, strict=True)}
-
-    return CoveragePoint(share, len(drawn), named(score_sd), named(rank_sd), named(bias))
 
 
 def consistency(points: Sequence[tuple[float, float]]) -> Consistency:

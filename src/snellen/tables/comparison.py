@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from snellen.comparisons.comparing import Comparison, MetricComparison, PairDifference
+from snellen.comparisons.results import Comparison, MetricComparison, PairDifference
 from snellen.stats.agreement import mcnemar_p
 from snellen.tables.runs import dimension_title
 from snellen.tables.table import (

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from snellen.comparisons.comparing import Comparison
+from snellen.comparisons.results import Comparison
 from snellen.errors import DataError, MissingExtraError, UsageError
 from snellen.records import LETTERS
 from snellen.runs.folder import load_run
