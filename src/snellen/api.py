@@ -98,6 +98,7 @@ class RunArguments(TypedDict, total=False):
     max_unscored: float
     max_tries: int
     reasks: int | None
+    allow_blank: bool
     keep_unreadable: bool
     patience: float
     cache: bool | None

@@ -816,3 +816,25 @@ def _free_port() -> int:
 
 def _copy(source: Path, target: Path) -> Path:
     return Path(shutil.copytree(source, target))
+
+
+@pytest.mark.parametrize(("allow", "code"), [(False, 3), (True, 0)])
+def test_blank_replies_are_said_loudly_unless_they_are_allowed(
+    tmp_path: Path, allow: bool, code: int
+) -> None:
+    """A model whose replies are blank has a score of nothing: exit code 3, with the reason."""
+    from snellen.cli.run import _reasons
+
+    folder = small_benchmark(tmp_path / "data", images=4, questions=8)
+
+    def script(body: Body) -> str:
+        return "" if picture_uris(body) else answer(body)
+
+    with serve(script) as server:
+        done = evaluate(folder, server.url, tmp_path / "out", allow_blank=allow)
+    assert done.exit_code == code
+    assert done.summary.counts.scored_by_reason["empty"] == 8
+    if code:
+        [reason] = _reasons(done)
+        assert "8 of 8 probes stand on blank replies (empty 8)" in reason
+        assert "--allow-blank" in reason

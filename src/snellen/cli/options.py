@@ -24,7 +24,7 @@ JUDGE = (
 )  # fmt: skip
 DRIVING = (
     "config", "concurrency", "seed", "max_cost", "max_unscored", "max_tries", "reasks",
-    "keep_unreadable", "patience", "cache",
+    "allow_blank", "keep_unreadable", "patience", "cache",
 )  # fmt: skip
 TITLES = {
     "model": "Model",

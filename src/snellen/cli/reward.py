@@ -15,7 +15,7 @@ from snellen.runs.request import RunRequest
 if TYPE_CHECKING:
     from snellen.web.serving import Listening
 
-LEFT_OUT = ("max_cost", "max_unscored", "keep_unreadable")
+LEFT_OUT = ("max_cost", "max_unscored", "allow_blank", "keep_unreadable")
 
 
 @click.group("reward")

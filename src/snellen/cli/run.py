@@ -260,14 +260,25 @@ def name_of(plan: Plan) -> str:
 
 def _reasons(finished: Finished) -> Iterator[str]:
     """Why a run did not end well, with what to do about it."""
+    from snellen.runs.run import BLANK, blank_probes
+
     error = finished.error
     if error is not None:
         yield error.message + (f" (hint: {error.hint})" if error.hint else "")
     elif finished.exit_code == 3:
         counts = finished.summary.counts
+        blank = blank_probes(finished.summary)
+        if counts.unscored >= sum(blank.values()):
+            yield (
+                f"{counts.unscored} of {counts.probes} probes are unscored, more than "
+                "--max-unscored allows"
+            )
+            return
+        reasons = ", ".join(f"{reason} {n}" for reason, n in blank.items())
+        worst = max(blank, key=lambda reason: blank[reason])
         yield (
-            f"{counts.unscored} of {counts.probes} probes are unscored, more than "
-            "--max-unscored allows"
+            f"{sum(blank.values())} of {counts.probes} probes stand on blank replies ({reasons}), "
+            f"more than --max-unscored allows (hint: {BLANK[worst]}; or --allow-blank)"
         )
 
 
@@ -321,12 +332,8 @@ def show_finished(finished: Finished, *, as_json: bool) -> None:
         if error.hint and again == sys.argv:
             click.echo(f"hint: {legible(error.hint)}", err=True)
     elif finished.exit_code == 3:
-        counts = finished.summary.counts
-        click.echo(
-            f"error: {counts.unscored} of {counts.probes} probes are unscored, more than "
-            "--max-unscored allows",
-            err=True,
-        )
+        for reason in _reasons(finished):
+            click.echo(f"error: {reason}", err=True)
     if finished.exit_code:
         click.echo(f"resume with: {resume_command(again)}", err=True)
     else:

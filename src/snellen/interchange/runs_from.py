@@ -193,7 +193,7 @@ def _pictures(
 def _reply(sample: ForeignSample) -> ReplyRow:
     index = str(sample.index)
     if sample.reply is None:
-        return ReplyRow(index, None, status="failed:no_answer")
+        return ReplyRow(index, None, status="failed", failure="no_answer")
     return given_rows({index: sample.reply})[index, 0]
 
 

@@ -41,7 +41,7 @@ WINDOW_S = 0.005
 KEPT_SCORES = 100_000
 AWAY = "check the address, and `snellen endpoint URL`; what was judged before is kept"
 # Arguments of a run that mean nothing where replies come one by one.
-MEANINGLESS = ("repeat", "control", "max_cost", "keep_unreadable")
+MEANINGLESS = ("repeat", "control", "max_cost", "allow_blank", "keep_unreadable")
 Key = tuple[str, int]
 
 

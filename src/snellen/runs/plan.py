@@ -199,6 +199,7 @@ def plan_for(
             seed=request.seed,
             patience_s=request.patience,
         ),
+        allow_blank=request.allow_blank,
         keep_unreadable=request.keep_unreadable,
         cache=open_cache(request, settings),
         max_unscored=request.max_unscored,

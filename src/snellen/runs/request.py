@@ -388,6 +388,14 @@ class RunRequest:
             least=0,
         ),
     ] = None
+    allow_blank: Annotated[
+        bool,
+        About(
+            "running",
+            "Take blank replies as they are; else a share of them above --max-unscored exits with "
+            "3.",
+        ),
+    ] = False
     keep_unreadable: Annotated[
         bool,
         About(

@@ -53,6 +53,13 @@ PARTS = "parts"
 SYSTEM_PURPOSES = {"model": "reply_system", "judge": "verdict_system"}
 FREE_FIELDS = frozenset({"sessions", "items", "data_digest", "schema", "judge_check"})
 
+# Why a reply is blank, with what a user may change.
+BLANK = {
+    "truncated": "raise --max-tokens",
+    "thought_only": "raise --max-tokens, or switch thinking off (--param)",
+    "empty": "look at the endpoint: snellen endpoint URL --model NAME",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -84,6 +91,7 @@ class Plan:
     image_preparation: str = ""
     judge_check: JudgeCheck | None = None
     panel: Panel | None = None
+    allow_blank: bool = False
     keep_unreadable: bool = False
     notices: tuple[str, ...] = ()
     systems: Mapping[str, Template] = field(default_factory=dict)
@@ -522,7 +530,8 @@ def _finish(
     make_summary = summarise_part if plan.is_part else summarise
     summary = make_summary(run, status=status, counters=ended.counters)
     write_json(plan.out / "summary.json", summary)
-    code = exit_code(summary, ended, max_unscored=plan.max_unscored)
+    most = plan.max_unscored
+    code = exit_code(summary, ended, max_unscored=most, allow_blank=plan.allow_blank)
     notices += ended.notices + ended.failure_notices()
     if unread := summary.counts.unscored_by_reason.get("judge_language", 0):
         notices += (
@@ -533,10 +542,19 @@ def _finish(
     return Finished(plan.out, summary, code, ended.error, notices, run)
 
 
-def exit_code(summary: Summary, ended: Ended, *, max_unscored: float) -> int:
-    """0 done; 1 hopeless before any verdict; 3 too much unscored or stopped later; 130 Ctrl-C."""
+def exit_code(
+    summary: Summary, ended: Ended, *, max_unscored: float, allow_blank: bool = False
+) -> int:
+    """0 done; 1 hopeless before any verdict; 3 too much unscored or blank, or stopped later."""
     counts = summary.counts
     code = ended.exit_code(has_results=counts.scored > 0)
     if code or ended.error is not None or not counts.probes:
         return code
-    return 3 if counts.unscored / counts.probes > max_unscored else 0
+    blank = 0 if allow_blank else sum(blank_probes(summary).values())
+    return 3 if max(counts.unscored, blank) / counts.probes > max_unscored else 0
+
+
+def blank_probes(summary: Summary) -> dict[str, int]:
+    """How many probes were scored on a blank reply, by the reason why it was blank."""
+    found = summary.counts.scored_by_reason
+    return {reason: found[reason] for reason in BLANK if found.get(reason)}
