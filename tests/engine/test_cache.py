@@ -43,7 +43,9 @@ def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
     cache.put("k", Reply("kept"))
     cache.close()
     cache.close()
-    assert ResponseCache(tmp_path / "c.sqlite").get("k") == Reply("kept")
+    again = ResponseCache(tmp_path / "c.sqlite")
+    assert again.get("k") == Reply("kept")
+    again.close()
 
 
 def test_what_is_put_while_another_thread_flushes_is_not_lost(tmp_path: Path) -> None:
