@@ -37,7 +37,7 @@ test-all:
 	done; test -n "$$ran" || { echo 'error: none of Python 3.11, 3.12 and 3.13 is here' >&2; exit 1; }
 
 slow: $(VENV)/.test
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n 2 --dist loadfile
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -115,3 +115,4 @@ def test_failures_of_a_real_server(url):
 class FakePicture:
     mime = "image/png"
     base64 = b"AAAA"
+    data_uri_parts = (b"data:image/png;base64,", b"AAAA")

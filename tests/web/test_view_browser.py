@@ -66,7 +66,7 @@ def get(address: str, path: str, **headers: str) -> tuple[int, str]:
         return answer.status, answer.read().decode()
 
 
-def waits_for(condition: Any, seconds: float = 60.0) -> None:
+def waits_for(condition: Any, seconds: float = 180.0) -> None:
     """Wait until something holds."""
     end = time.monotonic() + seconds
     while not condition():
