@@ -77,6 +77,8 @@ class Ledger:
             number = self._insert(decision)
             self._base.execute("COMMIT")
         except sqlite3.Error as error:
+            if self._base.in_transaction:
+                self._base.execute("ROLLBACK")
             raise RunFolderError(
                 f"a decision could not be saved: {error}",
                 hint="make room on the disk, and save again",

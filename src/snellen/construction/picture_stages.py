@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -328,12 +327,6 @@ def segment_unit(context: Context, picture: PictureRow) -> Flow[Made]:
         return Made(rejected=(gone,), dropped=dropped, counts={"found": len(found)})
     counts = {"found": len(found), "covered_permille": round(1000 * share)}
     return Made(tuple(rows), dropped=dropped, counts=counts)
-
-
-def regions_by_picture(context: Context) -> Mapping[str, int]:
-    """How many regions each picture has that was taken; 0 for one without."""
-    counts = Counter(row.image_id for row in context.rows("segment", RegionRow))
-    return {one.id: counts[one.id] for one in context.rows("select", PictureRow)}
 
 
 def segment_settled(_context: Context, parts: Sequence[Made]) -> Made:

@@ -124,7 +124,7 @@ def bind_embedded() -> Binding:
         price_out_usd=0.0,
     )
     record = ModelRecord(EMBEDDED, model=judge.version, fidelity=judge.fidelity)
-    return Binding(_KeptOpen(judge), endpoint, cacheable=False, shares_prefix=False, record=record)
+    return Binding(KeptOpen(judge), endpoint, cacheable=False, shares_prefix=False, record=record)
 
 
 def embedded_judge() -> EmbeddedJudge:
@@ -143,7 +143,7 @@ def _embedded_judge(_process: int) -> EmbeddedJudge:
     return EmbeddedJudge(model_path=encoder_path())
 
 
-class _KeptOpen:
+class KeptOpen:
     """A caller that outlives the run that uses it."""
 
     def __init__(self, caller: Caller) -> None:

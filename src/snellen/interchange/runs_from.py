@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from snellen import tokens
+from snellen.engine.journal import now
 from snellen.errors import DataError, ImageError, UsageError
 from snellen.flows import given_rows
 from snellen.interchange.beside import bytes_of
@@ -118,7 +119,7 @@ def _write(
         prompts={},
         options={"imported_from": name},
         source=title,
-        sessions=(Session(_at(), __version__, ""),),
+        sessions=(Session(now(), __version__, ""),),
     )
     run = Run(folder, spec, kept, replies, verdicts, None)
     summary = summarise(run, status="complete")
@@ -135,12 +136,6 @@ def _write(
         notices.append(f"{missing} pictures were not found and are left out")
     value = summary.metrics["accuracy"].value
     return ImportedRun(folder, first.model, first.benchmark, len(samples), value, tuple(notices))
-
-
-def _at() -> str:
-    from snellen.engine.journal import now
-
-    return now()
 
 
 def _write_rows(path: Path, rows: Iterable[object]) -> None:
@@ -204,8 +199,3 @@ def _verdict(sample: ForeignSample) -> Verdict:
         return Verdict(index, index, sample.correct, sample.correct, "scored", None)
     reason = NOT_SCORED if sample.score is None else PARTIAL
     return Verdict(index, index, None, None, "unscored", reason)
-
-
-def formats() -> Mapping[str, str]:
-    """The formats that are read as runs, with the names of their tools."""
-    return {name: one.title for name, one in RESULTS.items() if name != "snellen"}

@@ -15,7 +15,7 @@ import numpy as np
 
 from snellen import tokens
 from snellen.api import Judging, RunArguments
-from snellen.endpoints.bind import Binding
+from snellen.endpoints.bind import KeptOpen
 from snellen.endpoints.chat_format import plain_messages
 from snellen.endpoints.http import ChatClient
 from snellen.engine.job import Batch, Job, Work, drive
@@ -80,16 +80,6 @@ class _Loop:
     drives: set[asyncio.Task[_Judged]] = field(default_factory=set)
 
 
-class _Kept:
-    """A caller that stays open when a drive ends, for the drives beside it."""
-
-    def __init__(self, binding: Binding) -> None:
-        self.call = binding.caller.call
-
-    async def close(self) -> None:
-        """Leaves the caller open."""
-
-
 class Scorer:
     """Scores replies to the items of a benchmark, for use as a reward.
 
@@ -145,7 +135,8 @@ class Scorer:
         self._known: dict[Key, Score | None] = {}
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = WeakKeyDictionary()
         self._bindings = {
-            role: replace(one, caller=_Kept(one)) for role, one in self._plan.bindings.items()
+            role: replace(one, caller=KeptOpen(one.caller))
+            for role, one in self._plan.bindings.items()
         }
         self._journal = _open_journal(Path(out), self._plan) if out else None
 
@@ -169,9 +160,12 @@ class Scorer:
         ]
         loop = asyncio.get_running_loop()
         state = self._loops.setdefault(loop, _Loop())
+        found: dict[Key, Score | None] = {}
         wanted: dict[Key, asyncio.Future[Score | None]] = {}
         for key, reply in zip(keys, replies, strict=True):
-            if key in self._known or key in wanted:
+            if key in self._known:
+                found[key] = self._known[key]
+            if key in found or key in wanted:
                 continue
             if key not in state.results:
                 if not state.waiting:
@@ -179,7 +173,7 @@ class Scorer:
                 state.waiting[key] = reply
                 state.results[key] = loop.create_future()
             wanted[key] = state.results[key]
-        found = {**self._known, **dict(zip(wanted, await _all(wanted.values()), strict=True))}
+        found.update(zip(wanted, await _all(wanted.values()), strict=True))
         return [found[key] for key in keys]
 
     def score_now(self, replies: Sequence[str], item_ids: Sequence[str]) -> list[Score | None]:

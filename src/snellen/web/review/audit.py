@@ -17,7 +17,7 @@ from snellen.judges.audit import (
     sample_audit,
     write_audit,
 )
-from snellen.records import JsonObject, Probe
+from snellen.records import JsonObject
 from snellen.runs.folder import load_run
 from snellen.tables.judges import agreement_table
 from snellen.tables.writers import shown
@@ -60,10 +60,6 @@ class AuditDesk:
         """The number of the next row without a truth, behind a row or from the start."""
         order = [*range(after + 1, len(self.rows)), *range(after + 1)]
         return next((k for k in order if self.rows[k].truth == ""), None)
-
-    def probe(self, row: AuditRow) -> Probe:
-        """The probe of a row."""
-        return next(p for p in self._items[row.id].probes if p.id == row.probe_id)
 
     def say(self, number: int, truth: Truth) -> None:
         """Writes what a person says; "" takes it back.
